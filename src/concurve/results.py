@@ -123,7 +123,13 @@ class BestFinding(Shown, best.BestFinding, frozen=True, kw_only=True):
 
         figures = tuple(map(figure_of, found.settings))
         ran = findings.run
-        again = run_again(ran.over_hosts, ran.waiting, ran.strangers, is_stolen=ran.is_stolen)
+        again = run_again(
+            ran.over_hosts,
+            ran.waiting,
+            ran.strangers,
+            is_stolen=ran.is_stolen,
+            constant=ran.constant,
+        )
         doubt = doubt_sentences(found, figure_of(found.leader), again)
         said = {**_fields(found), "doubt": python_words(doubt)}
         return cls(**said, figures=figures)

@@ -26,13 +26,13 @@ from concurve.planning.plan import plan_of
 from concurve.report.html import to_html
 from concurve.report.json.export import figures_to_json
 from concurve.report.markdown import to_markdown
-from concurve.report.sections.overview import limit_line
 from concurve.report.sections.run import ALL_TOPICS, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.stats.centre import centre
 from concurve.store import Store
 from concurve.terms import Waiting
 from concurve.wire.spec import TrialSpec
+from tests.helpers.explaining import line_of
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import figures_alone
 
@@ -450,6 +450,6 @@ def test_no_limit_is_named_of_a_cell_that_explain_says_is_in_doubt() -> None:
     )
     assert limit == same
     assert same.cause == "in doubt"
-    line = limit_line(limit).text
+    line = line_of(limit).text
     assert line.startswith("no cause is named: the machine was not quiet during 5 of 6 trials of ")
     assert "threads=4" in line

@@ -8,8 +8,9 @@ import pytest
 
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import first_record, stored_run, trial_findings_of
-from concurve.analysis.strangers import strangers_of
+from concurve.analysis.strangers import constant_of, strangers_of
 from concurve.definition.attaching import attached_role
+from concurve.definition.purposes import names_a_server
 from concurve.definition.study import Role, Rules, Study
 from concurve.explain import explain_run
 from concurve.findings.again import ATTACH_IT, run_again
@@ -23,7 +24,7 @@ from concurve.report.sections.limits import explanation_document
 from concurve.report.sections.run import ALL_TOPICS, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
-from concurve.terms import OTHERS, Waiting
+from concurve.terms import ANOTHER_RUN, OTHERS, Waiting
 from concurve.wire import decode_record
 from concurve.wire.record import ForeignProcess, Waits
 from concurve.wire.spec import TrialSpec
@@ -64,6 +65,15 @@ def run_of(study: Study, store: Store, waiting: Waiting | None = None) -> Report
     return figures_alone(trial_findings_of(store, store.find_run(head.id)))
 
 
+def loading(study: Study) -> Study:
+    """The same study whose command has an address."""
+    role = study.roles[0]
+    command = (*role.command, "http://127.0.0.1:8080")
+    return msgspec.structs.replace(
+        study, roles=(msgspec.structs.replace(role, command=command), *study.roles[1:])
+    )
+
+
 def reject(detail: str, cause: str = "foreign_cpu") -> Reject:
     return Reject(cell=0, parameters={}, block=0, attempt=0, cause=cause, detail=detail, used=True)
 
@@ -82,10 +92,65 @@ def test_who_waits_at_no_socket_loads_no_server() -> None:
 
     busy = Waits(readings=100, running=90, futex=10)
     assert named(busy) == ()
-    assert named(None) == ("postgres",)
-    assert named(Waits(readings=40, running=40)) == ("postgres",), "too few to say it"
-    for kind in ("network", "poll", "pipe"):
-        assert named(msgspec.structs.replace(busy, **{kind: 1})) == ("postgres",)
+    assert named(msgspec.structs.replace(busy, network=1)) == ("postgres",)
+    assert named(msgspec.structs.replace(busy, poll=1)) == ("postgres",)
+    pool = msgspec.structs.replace(busy, poll=9, pipe=9)
+    for nothing in (None, Waits(readings=12, running=12), pool):
+        assert named(nothing) == (), "a pool of processes polls its pipes; nothing else is seen"
+    study = loading(study)
+    assert named(busy) == (), "it has an address, and never waits for an answer"
+    for something in (None, Waits(readings=40, running=40), pool):
+        assert named(something) == ("postgres",)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_client"),
+    [
+        (("./client", "http://127.0.0.1:8080/x"), True),
+        (("./client", "10.0.0.7:80"), True),
+        (("./client", "localhost"), True),
+        (("./client", "--port", "8080"), True),
+        (("./client", "--host=db"), True),
+        (("sh", "-c", "cd x && ./client -url $U"), True),
+        (("taskset", "-c", "1", "redis-benchmark", "-n", "9"), True),
+        (("docker", "exec", "db", "pgbench", "-c", "8"), True),
+        (("rustc", "-C", "opt-level=3", "main.rs"), False),
+        (("find", "/usr", "-name", "port"), False),
+        (("python3", "mypool.py", "4"), False),
+        (("./app-1.2.3", "--threads", "4"), False),
+    ],
+)
+def test_a_client_says_in_its_command_whom_it_asks(
+    command: tuple[str, ...], is_client: bool
+) -> None:
+    study = small_study(RULES, threads=(1, 2))
+    role = msgspec.structs.replace(study.roles[0], command=command)
+    assert names_a_server(msgspec.structs.replace(study, roles=(role,))) == is_client
+
+
+def test_who_disturbs_nearly_all_trials_is_not_waited_for() -> None:
+    """It runs all the time, and a wait for its end helps nobody."""
+    by_python = [reject(f"{DETAIL}python3 (pid 7, nice 0) 30 %")] * 9
+    assert constant_of(by_python, 10) == ("python3",)
+    assert constant_of(by_python, 11) == ()
+    assert constant_of(by_python[:4], 4) == (), "four trials may be one build"
+    assert constant_of([reject("…", "steal")] * 9, 9) == ()
+    said = run_again(False, constant=("python3",))
+    assert said.startswith("python3 took CPU time in nearly all trials") and "renice" in said
+    assert "--wait-quiet" not in said
+    assert "End them, or lower their priority" in run_again(False, constant=("a", "b"))
+    ours = constant_of([reject(f"{DETAIL}concurve (pid 7, nice 0) 30 %")] * 9, 9)
+    assert ours == (ANOTHER_RUN,)
+    again = run_again(False, constant=ours)
+    assert again.startswith("Another concurve run took CPU time") and "End it" not in again
+    over = Waiting(seconds=60, before_seconds=60, times=1, busy_with={"python3": 9.0})
+    assert "or --wait-quiet 4m" in run_again(False, over)
+    assert "--wait-quiet" not in run_again(False, over, constant=("python3",))
+    found = run_of(small_study(RULES, threads=(1, 2)), Store())
+    assert found.run.constant == ("postgres",)
+    document = brief_run_document(found, topics=ALL_TOPICS)
+    told = " ".join(line.plain for line in lines(document, 900))
+    assert "postgres took CPU time in nearly all trials" in told and "--wait-quiet" not in told
 
 
 @pytest.mark.parametrize(
@@ -93,8 +158,8 @@ def test_who_waits_at_no_socket_loads_no_server() -> None:
 )
 def test_how_to_attach_a_server_is_said_once_beside_the_advice(waiting: Waiting | None) -> None:
     store = Store()
-    found = run_of(small_study(RULES, threads=(1, 2)), store, waiting)
-    again = run_again(False, waiting, found.run.strangers)
+    found = run_of(loading(small_study(RULES, threads=(1, 2))), store, waiting)
+    again = run_again(False, waiting, found.run.strangers, constant=found.run.constant)
     assert again.endswith(f". {SENTENCE}")
     row = store.find_run(found.run.id)
     explained = explanation_document(explain_run(store, row))
@@ -105,7 +170,7 @@ def test_how_to_attach_a_server_is_said_once_beside_the_advice(waiting: Waiting 
 
 
 def test_a_server_that_is_known_is_no_stranger() -> None:
-    found = run_of(small_study(RULES, threads=(1, 2)), Store())
+    found = run_of(loading(small_study(RULES, threads=(1, 2))), Store())
     assert found.run.strangers == ("postgres",), "or this tests nothing"
     one = small_study(RULES, threads=(1, 2))
     started = Role(name="server", command=("serve",), end="serve")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
@@ -15,12 +17,13 @@ from rich.cells import cell_len
 
 import concurve
 from concurve.assemble import report_of
+from concurve.brief import figures_of
 from concurve.cli import main
 from concurve.definition.study import Indicator, Role, Rules, Study
 from concurve.errors import RunError
 from concurve.explain import explanation as explaining
 from concurve.exports import export_run
-from concurve.findings.explanation import Explanation
+from concurve.findings.explanation import Cause, Explanation
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.charts.composition import composition
@@ -28,14 +31,14 @@ from concurve.report.charts.image import to_svg
 from concurve.report.json.explanation import to_json
 from concurve.report.losses import LOSSES, SHORT
 from concurve.report.sections.limits import bar_of, explanation_document
-from concurve.report.sections.overview import limit_line
+from concurve.report.sections.overview import limited
 from concurve.report.sections.run import run_document
 from concurve.report.terminal import bar, lines
 from concurve.store import Store
 from concurve.wire.record import CpuQuota, SiteRecord, SitesRecord, TrialRecord
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
-from tests.helpers.explaining import WALL, record, role, thread
+from tests.helpers.explaining import WALL, line_of, record, role, thread
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.real import TARGETS, Lab, missing
 
@@ -120,6 +123,58 @@ def test_threads_that_wait_may_gain_more_than_the_cpus_allow(store: Store) -> No
     )
 
 
+def test_an_explanation_ends_with_where_its_words_are_explained(store: Store) -> None:
+    page = "docs/limits.md"
+    said = "\n".join(line.plain for line in lines(explanation_document(explained(store)), 200))
+    assert said.rstrip().endswith(f"{page}.")
+    text = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    for cause in set(get_args(Cause)) - {"none", "in doubt"}:
+        assert f"| `{cause}`" in text, "a row for each cause"
+    for column in {SHORT.get(part, name) for part, name in LOSSES.items()} - {"quota", "less help"}:
+        assert column in text, "by the names of the table"
+
+
+def test_the_cpus_are_a_ceiling_only_for_who_computes_as_one_on_fewer(store: Store) -> None:
+    """What sleeps with one thread is faster by more threads than there are CPUs."""
+    assert [cell.ceiling for cell in explained(store).cells] == [None, 2, 2]
+
+    def sleeping(threads: int) -> TrialRecord:
+        half = 0.5 if threads < 4 else 0.45
+        return record(role([thread(half, sleep=1 - half)] * threads, 1000.0 * min(threads, 2)))
+
+    assert [cell.ceiling for cell in explained(store, sleeping).cells] == [None] * 3
+    wide = tuple(range(4))
+
+    def roomy(threads: int) -> TrialRecord:
+        return record(role([thread(1.0)] * threads, 1000.0 * threads, cpus=wide))
+
+    assert [cell.ceiling for cell in explained(store, roomy).cells] == [None, None, 4]
+
+
+def test_a_terminal_says_of_the_setting_to_use_what_the_page_says(store: Store) -> None:
+    row = store.find_run(run_of(store, by_wall_time()))
+    report = report_of(store, row)
+    best = report.best_overall
+    assert best is not None and best.recommended == {"threads": 2}
+    (limit,) = figures_of(store, row, brief=True).limits
+    assert (limit,) == limited(report, report.explanation)
+    assert limit.cell.parameters == {"threads": 2} and limit.cell.is_at_ceiling
+    assert limit.beyond is not None and limit.beyond.parameters == {"threads": 4}
+
+
+def by_wall_time() -> Make:
+    """Two CPUs for them all, and work that is done; four are a little slower than two."""
+    noises = itertools.cycle((0.99, 1.0, 1.01, 0.995, 1.005, 1.002, 0.998))
+
+    def make(threads: int) -> TrialRecord:
+        wall = {1: 1.0, 2: 0.5, 4: 0.55}[threads]
+        cpu = 1.0 / (wall * threads)
+        threads_of = [thread(cpu, 1 - cpu)] * threads
+        return record(role(threads_of, None, wall=round(WALL * wall), noise=next(noises)))
+
+    return make
+
+
 def test_a_parameter_that_does_not_count_what_runs_is_said_first(store: Store) -> None:
     """The thread that asks computes, too, and each of the others less, the more there are."""
 
@@ -139,7 +194,7 @@ def test_a_parameter_that_does_not_count_what_runs_is_said_first(store: Store) -
         "vary the CPUs: concurve sweep -P cpus 1,2 --cpus {cpus}."
     )
     assert found.cells[2].speedup_lost.get("stage", 0.0) == 0.0
-    assert limit_line(found.cells[2]).text.startswith("the CPUs. threads=1 already uses 1.74 of 2")
+    assert line_of(found.cells[2]).text.startswith("the CPUs. threads=1 already uses 1.74 of 2")
 
 
 def test_an_excess_too_small_for_a_cause_is_said_to_be_cpu_time(store: Store) -> None:
@@ -210,7 +265,7 @@ def test_no_cause_is_named_where_the_load_failed(store: Store) -> None:
     assert last.cause == "none" and last.per_operation == {} and last.trials == 0
     assert last.evidence.startswith("Nothing can be said of threads=4: its load failed (bad: 2,500")
     assert not any("failed" in cell.evidence for cell in others)
-    line = limit_line(last)
+    line = line_of(last)
     assert "it cannot be said: its load failed" in str(line)
 
 
@@ -277,11 +332,11 @@ def test_a_short_answer_names_no_limit_from_too_few_trials(
     found = explained(store, rules=rules, fails=fails)
     last = found.cells[-1]
     assert (last.cause, last.few) == ("cpu", few), "explain says what the figures show"
-    text = limit_line(last).text
+    text = line_of(last).text
     if few:
         assert text == f"it cannot be said: too few trials are in ({few})."
     else:
-        assert text.startswith("the CPUs.")
+        assert text.startswith("the 2 CPUs.")
 
 
 def uneven(threads: int) -> TrialRecord:

@@ -8,7 +8,7 @@ from concurve.explain.sentences import REASON_CHARS, reason
 from concurve.explain.stations import Station, more_of_it
 from concurve.explain.verdict import Verdict
 from concurve.findings.explanation import CellExplanation
-from concurve.report.sections.overview import limit_line
+from tests.helpers.explaining import line_of
 
 OTHERS = "processes outside the trial used 40 % of the machine"
 
@@ -84,6 +84,6 @@ def test_a_load_that_is_used_up_is_to_be_given_more(name: str, threads: int, sai
         parameters={"n": 4}, cause="client", evidence="With n=4 …: it is busy.", limit="load",
         trials=5, reason="With n=4 it is busy", remedy=remedy,
     )  # fmt: skip
-    assert limit_line(cell).text == (
+    assert line_of(cell).text == (
         f"the load generator. With n=4 it is busy. The load cannot ask for more: give it {said}."
     )

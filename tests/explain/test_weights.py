@@ -227,22 +227,25 @@ def used_up(limit: str, share: float, second: RunnerUp | None, half: float = 0.0
 def test_how_much_waits_for_what_is_used_up_is_told_however_little_it_is() -> None:
     more = RunnerUp("coherency", Estimate(value=0.9, n=5))
     assert used_up("CPUs", 0.1, more) == (
-        " Waiting for a CPU is 10 % [8 %, 12 %] of the loss; more of it: coherency, 90 %."
+        " Waiting for a CPU is 10 % [8 %, 12 %] of the extra time per operation; a greater part: "
+        "more CPU time (data that moves between CPUs), 90 %."
     )
     less = RunnerUp("client", Estimate(value=0.3, n=5))
     assert used_up("main", 0.7, less) == (
-        " That is 70 % [68 %, 72 %] of the loss; next: client, 30 %."
+        " That is 70 % [68 %, 72 %] of the extra time per operation; next: waiting for the load, "
+        "30 %."
     )
     assert used_up("", 0.1, more) == ""
 
 
 def test_a_share_that_may_be_nothing_and_all_has_no_number() -> None:
-    said = " How much of the loss that is, these trials do not say"
+    said = " How much of the extra time per operation that is, these trials do not say"
     second = RunnerUp("client", Estimate(value=0.9, n=5))
     assert used_up("", 0.5, None, half=0.48) == f"{said}."
-    assert used_up("CPUs", 0.5, second, half=0.48) == f"{said}; next: client, 90 %."
+    assert used_up("CPUs", 0.5, second, half=0.48) == f"{said}; next: waiting for the load, 90 %."
     assert used_up("", 0.5, None, half=0.44) == f"{said}.", "nor one that is anything"
-    assert used_up("", 0.5, None, half=0.36) == " That is 50 % [14 %, 86 %] of the loss."
+    known = " That is 50 % [14 %, 86 %] of the extra time per operation."
+    assert used_up("", 0.5, None, half=0.36) == known
 
 
 def test_waits_of_the_woken_for_a_cpu_are_a_part_of_what_a_lock_costs() -> None:

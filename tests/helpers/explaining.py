@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from concurve.explain.waiting import KINDS
+from concurve.findings.explanation import CellExplanation, Limit
+from concurve.report.document import Paragraph
+from concurve.report.sections.overview import limit_line
+from concurve.terms import Level
 from concurve.wire.record import (
     CpuQuota,
     FutexWaits,
@@ -129,3 +133,10 @@ def record(*roles: RoleRecord, steal: float = 0.0, foreign: float = 0.0) -> Tria
             foreign_cpu_ns=round(foreign * 2 * wall),
         ),
     )
+
+
+def line_of(
+    cell: CellExplanation, *, stops: dict[str, Level] | None = None, is_full: bool = False
+) -> Paragraph:
+    """What a terminal says of the limit of a cell alone."""
+    return limit_line(Limit({}, cell, is_full), stops)

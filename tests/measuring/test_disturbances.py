@@ -47,13 +47,16 @@ def told(found: Disturbances, record: TrialRecord, trials: int, quiet: int = 0) 
 
 
 def test_a_program_that_may_be_the_server_is_to_be_attached() -> None:
-    (said,) = told(Disturbances(may_load_a_stranger=True), beside(postgres=0.6), 4)
+    loads = {"may_load_a_stranger": True, "names_a_server": True}
+    (said,) = told(Disturbances(**loads), beside(postgres=0.6), 4)
     assert said == (
         "4 of 4 trials disturbed so far: postgres took 0.6 CPUs; if postgres is the server that "
         f"this command loads: {ATTACH_IT} in a new run; Ctrl-C keeps what is measured"
     )
     for nobody in (beside(others=1.2), beside()):
-        assert "--attach" not in told(Disturbances(may_load_a_stranger=True), nobody, 4)[0]
+        assert "--attach" not in told(Disturbances(**loads), nobody, 4)[0]
+    unnamed = Disturbances(may_load_a_stranger=True)
+    assert "--attach" not in told(unnamed, beside(postgres=0.6), 4)[0], "nothing shows a client"
 
 
 def test_it_is_said_early_and_once() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +24,29 @@ from concurve.findings.explanation import (
     NO_LOSS,
     Cause,
     CellExplanation,
+    Explanation,
     Limit,
     RunnerUp,
 )
-from concurve.findings.limits import recommended_below, told
+from concurve.findings.limits import limits_told, recommended_below, told
+from concurve.findings.run import Report
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.document import List, Paragraph, Section, walk
 from concurve.report.json.explanation import to_json as explanation_json
 from concurve.report.sections.figures import every
 from concurve.report.sections.limits import certainty, explanation_document, named_cause
-from concurve.report.sections.overview import ROOMS, limit_line, warnings
+from concurve.report.sections.overview import ROOMS, answers, limit_line, warnings, with_limits
 from concurve.report.sections.run import Topic, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.store.rows import RecordRow, TrialKey
+from concurve.terms import Level
 from concurve.wire import decode_record
 from concurve.wire.record import Outcome, Output
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
-from tests.helpers.explaining import record, role, thread
+from tests.helpers.explaining import line_of, record, role, thread
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import made_run
 
@@ -135,7 +138,7 @@ def test_a_terminal_names_the_limit_from_the_records_of_two_cells(store: Countin
     )  # fmt: skip
     (page,) = beside.blocks
     assert isinstance(page, Paragraph)
-    line = limit_line(limit)
+    line = line_of(limit)
     assert line.lead == "What limits it"
     cause = f"{page.lead[0].lower()}{page.lead[1:]} "
     assert line.text.startswith(cause)
@@ -272,7 +275,7 @@ def test_no_cause_is_named_on_a_busy_machine() -> None:
         parameters={"n": 2}, cause="in doubt", evidence="…", doubt=doubt, trials=5,
     )  # fmt: skip
     short = f"no cause is named: {doubt}."
-    assert limit_line(unsure).text == short
+    assert line_of(unsure).text == short
 
 
 def test_a_resource_that_the_cause_names_is_not_named_again() -> None:
@@ -283,7 +286,7 @@ def test_a_resource_that_the_cause_names_is_not_named_again() -> None:
         ("stage", "flush", "one stage for which the others wait (flush). "),
     )
     for cause, limit, begins in cases:
-        text = limit_line(explained(cause, "all of them busy", limit=limit)).text
+        text = line_of(explained(cause, "all of them busy", limit=limit)).text
         assert text.startswith(begins), text
 
 
@@ -305,7 +308,7 @@ def test_a_loss_without_a_cause_is_not_taken_for_no_loss() -> None:
     ]
     for cell, cause in told:
         assert named_cause(cell) == cause
-        is_short = limit_line(cell).text.startswith("not found. ") and NO_LOSS not in cell.evidence
+        is_short = line_of(cell).text.startswith("not found. ") and NO_LOSS not in cell.evidence
         assert not cell.base or is_short == (cause == "not found")
 
 
@@ -314,21 +317,21 @@ def test_who_loses_nothing_is_limited_by_nothing_yet() -> None:
     gained: dict[str, Any] = {"base": {"n": 1}, "speedup": 1.99, "speedup_possible": 2.0}
     reason = "With n=2 an operation spends 51 % of its thread time waiting for the network"
     waiting = explained("io", "51 % of it waiting for the network", reason=reason, **gained)
-    assert limit_line(waiting).text == f"nothing yet. Hardly any speed-up is lost. {reason}."
+    assert line_of(waiting).text == f"nothing yet. Hardly any speed-up is lost. {reason}."
     computing = explained("none", "98 % of it on a CPU", **gained)
-    assert limit_line(computing).text == "nothing yet. Hardly any speed-up is lost."
+    assert line_of(computing).text == "nothing yet. Hardly any speed-up is lost."
     assert named_cause(computing) == "none"
     little = msgspec.structs.replace(
         computing,
         speedup=1.86,
         evidence=f"With n=2 the speed-up over n=1 is 1.86 of 2. It computes; {LITTLE_LOST}.",
     )
-    assert limit_line(little).text == "little. With n=2 the speed-up over n=1 is 1.86 of 2."
+    assert line_of(little).text == "little. With n=2 the speed-up over n=1 is 1.86 of 2."
     assert named_cause(little) == "none"
     lost = msgspec.structs.replace(waiting, speedup=1.8)
-    assert limit_line(lost).text.startswith("input and output.")
+    assert line_of(lost).text.startswith("input and output.")
     full = msgspec.structs.replace(waiting, cause="cpu")
-    assert limit_line(full).text.startswith("the CPUs.")
+    assert line_of(full).text.startswith("the CPUs.")
 
 
 def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
@@ -440,36 +443,44 @@ def test_figures_of_very_many_cells_are_exported(store: CountingStore) -> None:
 
 def test_a_line_says_how_sure_a_cause_is() -> None:
     short = "locks. With n=2 an operation takes 1.7 × the thread time of n=1."
-    assert limit_line(explained("lock", "40 % of it waiting")).text == short
+    assert line_of(explained("lock", "40 % of it waiting")).text == short
     share = Estimate(value=0.8, low=0.7, high=0.9)
     second = RunnerUp(cause="cpu", share=Estimate(value=0.1, low=0.05, high=0.15))
-    sure = limit_line(explained("lock", "40 % of it waiting", share=share, runner_up=second))
-    assert sure.text == f"{short} That is 80 % [70 %, 90 %] of the loss; next: cpu, 10 %."
+    sure = line_of(explained("lock", "40 % of it waiting", share=share, runner_up=second))
+    of_all = "That is 80 % [70 %, 90 %] of"
+    next_one = "next: waiting for a CPU, 10 %."
+    assert sure.text == f"{short} {of_all} the extra time per operation; {next_one}"
+    divided = msgspec.structs.replace(
+        explained("lock", "40 % of it waiting", share=share, runner_up=second),
+        speedup=1.6,
+        speedup_possible=4.0,
+    )
+    assert line_of(divided).text == f"{short} {of_all} the lost speed-up (2.40 of 4); {next_one}"
     little = Estimate(value=0.02, low=0.0, high=0.1)
-    said = limit_line(explained("lock", "40 % of it waiting", share=little, runner_up=second))
+    said = line_of(explained("lock", "40 % of it waiting", share=little, runner_up=second))
     assert said.text == short
 
 
 def test_a_client_that_has_time_left_is_not_said_to_limit() -> None:
     """The text says that it has CPU time left, or that a lock inside may be why."""
     second = RunnerUp(cause="lock", is_indistinct=True)
-    line = limit_line(explained("client", "40 % of it waiting for the client", runner_up=second))
+    line = line_of(explained("client", "40 % of it waiting for the client", runner_up=second))
     assert line.text.startswith("too few requests at once, or locks inside the server. With n=2")
-    alone = limit_line(explained("client", "40 % of it waiting for the client"))
+    alone = line_of(explained("client", "40 % of it waiting for the client"))
     assert alone.text.startswith("the load generator. With n=2")
 
 
 def test_a_line_says_that_no_limit_was_found() -> None:
-    alone = limit_line(explained("none", "on the CPU; nothing is lost"))
+    alone = line_of(explained("none", "on the CPU; nothing is lost"))
     compared = "not found. With n=2 an operation takes 1.7 × the thread time of n=1"
     assert alone.text == f"{compared}, so this comparison shows no loss."
-    stops = limit_line(explained("none", "on the CPU; nothing is lost"), {}, {"n": 1})
+    stops = line_of(explained("none", "on the CPU; nothing is lost"), stops={"n": 1})
     assert stops.text == f"{alone.text} What stops the growth from n=1 on is not explained."
     used = "no resource is used up: the server used 0.65 CPUs and its load 0.70, of 2"
-    told = limit_line(explained("none", f"on the CPU; {used}; there is no loss", used=used))
+    told = line_of(explained("none", f"on the CPU; {used}; there is no loss", used=used))
     assert told.text == f"{compared}. No resource is used up{used[22:]}."
     empty = explained("none", "", trials=0, evidence="Nothing can be said of this cell: no trial.")
-    assert limit_line(empty).text == "it cannot be said: no trial."
+    assert line_of(empty).text == "it cannot be said: no trial."
 
 
 def test_growth_stops_at_a_recommended_setting_below_the_explained_one() -> None:
@@ -493,7 +504,7 @@ def test_who_gets_all_that_so_many_workers_can_give_is_limited_by_nothing_yet() 
         cell = explained("none", "on the CPU", parameters={"n": 4}, base={"n": 1}, index=1)
         limit = told(found, Limit({}, cell), [cell])
         assert limit.is_full == is_full
-        line = limit_line(cell, is_full=limit.is_full)
+        line = line_of(cell, is_full=limit.is_full)
         assert line.text.startswith("nothing yet. " if is_full else "not found. ")
         lock = told(found, Limit({}, msgspec.structs.replace(cell, cause="lock")), [cell])
         assert not lock.is_full, "a cause that was found is told"
@@ -537,10 +548,10 @@ def test_a_single_cell_is_compared_with_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["stage", "one", "for", "wait"])
 def test_a_thread_whose_name_is_a_word_of_the_cause_is_named(name: str) -> None:
-    line = limit_line(explained("stage", "they wait", limit=name))
+    line = line_of(explained("stage", "they wait", limit=name))
     assert f"one stage for which the others wait ({name})." in line.text
-    cpus = limit_line(explained("cpu", "all are busy", limit="CPUs"))
-    load = limit_line(explained("client", "it is busy", limit="load"))
+    cpus = line_of(explained("cpu", "all are busy", limit="CPUs"))
+    load = line_of(explained("client", "it is busy", limit="load"))
     assert "(CPUs)" not in cpus.text and "(load)" not in load.text
 
 
@@ -583,22 +594,104 @@ def read_for_none(store: CountingStore) -> int:
     return store.read.total()
 
 
-def test_a_smaller_setting_is_explained_where_the_greatest_only_uses_up_the_cpus() -> None:
-    """Who is told to use 2 of 2 CPUs asks why they give less than twice as much."""
+def recommending_two() -> Report:
+    """A run of 1, 2 and 4 threads that recommends 2."""
     made = made_run(Store(), lambda n: 0.4 + 1.0 / min(float(n), 2.0), threads=(1, 2, 4), cv=0.001)
     best = made.best_overall
     assert best is not None and best.recommended == {"threads": 2}
+    return made
 
-    def cell(n: int, cause: Cause, limit: str = "", **more: Any) -> CellExplanation:
-        return msgspec.structs.replace(
-            explained(cause, "so it is"), parameters={"threads": n}, limit=limit, **more
-        )
 
-    greatest, smaller = cell(4, "cpu", "CPUs"), cell(2, "serial")
-    assert told(made, Limit({}, greatest), [smaller, greatest]).cell == smaller
-    for other in (cell(2, "none"), cell(2, "cpu", "CPUs"), cell(2, "serial", few="2 trials")):
-        assert told(made, Limit({}, greatest), [other, greatest]).cell == greatest
-    locked = cell(4, "lock")
-    assert told(made, Limit({}, locked), [smaller, locked]).cell == locked
-    busy = cell(4, "cpu", "main")
-    assert told(made, Limit({}, busy), [smaller, busy]).cell == busy, "a thread is news"
+def of_threads(n: int, cause: Cause, limit: str = "", **more: Any) -> CellExplanation:
+    """The explanation of a cell of that run."""
+    made = explained(cause, "so it is", limit=limit, reason=f"With threads={n} it is so")
+    base: dict[str, Level] | None = None if n == 1 else {"threads": 1}
+    index = {1: 0, 2: 1, 4: 2}[n]
+    made = msgspec.structs.replace(made, parameters={"threads": n}, index=index, base=base)
+    return msgspec.structs.replace(made, **more)
+
+
+def explanation_of(made: Report, cells: Sequence[CellExplanation]) -> Explanation:
+    return Explanation(
+        run=made.run.id, study=made.run.study, factors=("threads",), work="threads",
+        operation="a whole run", cells=tuple(cells),
+    )  # fmt: skip
+
+
+def said_of(made: Report, *cells: CellExplanation) -> str:
+    """The line on what limits the run, where the last of the cells is the greatest."""
+    (limit,) = limits_told(made, explanation_of(made, cells))
+    return limit_line(limit).text
+
+
+AT_TWO: dict[str, Any] = {"speedup": 1.76, "speedup_possible": 2.0, "ceiling": 2}
+CEILING = "the 2 CPUs. They allow at most 2× the speed of threads=1; threads=2 loses "
+
+
+def test_the_setting_to_use_is_explained_before_the_greatest() -> None:
+    """Who is told to use 2 asks what limits 2."""
+    made = recommending_two()
+    smaller, greatest = of_threads(2, "serial"), of_threads(4, "cpu", "CPUs")
+    serial = "serial work, which one thread does alone. With threads=2 it is so."
+    assert said_of(made, smaller, greatest) == f"{serial} With threads=4: the CPUs."
+    share, second = Estimate(value=0.5, low=0.4, high=0.6), RunnerUp("serial")
+    locked = of_threads(4, "lock", share=share, place="It is m.", runner_up=second)
+    of_all = "That is 50 % [40 %, 60 %] of the extra time per operation"
+    assert said_of(made, smaller, locked) == f"{serial} With threads=4: locks. {of_all}. It is m."
+    assert said_of(made, smaller, of_threads(4, "serial")) == serial, "said once"
+    used_up = of_threads(2, "cpu", "CPUs")
+    assert said_of(made, used_up, greatest) == "the CPUs. With threads=2 it is so."
+
+
+def test_where_nothing_is_known_of_the_setting_to_use_the_greatest_is_told() -> None:
+    made, greatest = recommending_two(), of_threads(4, "lock")
+    unknown = (of_threads(2, "none"), of_threads(2, "in doubt"), of_threads(2, "serial", few="2"))
+    for other in (*unknown, of_threads(2, "contamination")):
+        assert said_of(made, other, greatest).startswith("locks. With threads=4")
+    nothing = of_threads(2, "none", speedup=1.98, speedup_possible=2.0)
+    assert said_of(made, nothing, greatest) == (
+        "nothing yet. Hardly any speed-up is lost. With threads=4: locks."
+    )
+
+
+def test_a_base_to_use_is_explained_by_what_it_uses_up_and_then_why_more_do_not_help() -> None:
+    made = made_run(Store(), float, threads=(1, 4), cv=0.001)
+    best = made.best_overall
+    assert best is not None and best.recommended == {"threads": 1}
+    greatest = msgspec.structs.replace(of_threads(4, "lock", place="It is m."), index=1)
+    busy = of_threads(1, "cpu", "main")
+    assert said_of(made, busy, greatest) == (
+        "one busy thread (main). With threads=1 it is so. With threads=4: locks. It is m."
+    )
+    assert said_of(made, of_threads(1, "none"), greatest).startswith("locks. With threads=4")
+    limits = limits_told(made, explanation_of(made, (busy, greatest)))
+    short = answers(made, limits, ROOMS[-1])
+    assert short is not None and "With threads=4: locks. It is m." in str(short)
+
+
+def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to() -> None:
+    """Two workers that are 1.76 times as fast on two CPUs: one asks first for CPUs."""
+    made = recommending_two()
+    share = Estimate(value=0.5, low=0.4, high=0.6)
+    serial = of_threads(2, "serial", share=share, **AT_TWO)
+    crowded = of_threads(4, "cpu", ceiling=2, speedup=1.7, speedup_possible=2.0)
+    shared = " With threads=4 the same CPUs are shared."
+    of_loss = " Of the loss, 50 % [40 %, 60 %] is serial work."
+    for more in (crowded, of_threads(4, "serial", ceiling=2)):
+        assert said_of(made, serial, more) == f"{CEILING}0.24 of that.{of_loss}{shared}"
+    near = msgspec.structs.replace(serial, speedup=1.95)
+    assert said_of(made, near, crowded) == f"{CEILING}hardly any of that.{shared}"
+    unnamed = of_threads(2, "none", **AT_TWO)
+    assert said_of(made, unnamed, crowded) == f"{CEILING}0.24 of that.{shared}"
+    far = msgspec.structs.replace(serial, speedup=1.6)
+    assert said_of(made, far, crowded).startswith("serial work, which one thread does alone.")
+    withheld: tuple[Cause, ...] = ("in doubt", "contamination", "quota")
+    for cause in withheld:
+        other = msgspec.structs.replace(serial, cause=cause)
+        assert not other.is_at_ceiling, "it is not the CPUs that are known to limit"
+    explanation = explanation_of(made, (of_threads(1, "none"), serial, crowded))
+    (told,) = (
+        block for block in walk(with_limits(made, limits_told(made, explanation)).blocks)
+        if isinstance(block, Paragraph) and block.lead == "The 2 CPUs."
+    )  # fmt: skip
+    assert told.text.startswith(f"{CEILING[12:]}0.24 of that. With n=2") and shared in told.text

@@ -23,7 +23,7 @@ coherency, memory (bandwidth), smt, clock, kernel, quota (of CPU time), io, clie
 lost speed-up is time in which workers did not exist, had ended, or waited for one thread, that is
 the cause: serial, imbalance, stage, or collector (of garbage). Each cause has its share of the
 loss, and the next one is named. Where a lock is the cause, it says in which function and line of
-the program threads waited for it.
+the program threads waited for it. What to do about each cause stands in docs/limits.md.
 
 --confirm tries it out: further trials hold the lock longer, put all threads on one CPU, or take
 CPU time or memory bandwidth away. They say whether the cause is one, and what a lock that is held

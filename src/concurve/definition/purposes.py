@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import PurePath
 from typing import NamedTuple
 
 from concurve.definition.indicator_names import role_of
 from concurve.definition.remote import PROGRAM as REMOTE
+from concurve.definition.starters import last_started
 from concurve.definition.study import FREE_PORT, Purpose, Role, Study
 from concurve.definition.templates import placeholders
 
@@ -30,6 +32,19 @@ _VOLUME = "volume-"
 #: An address of this machine in a command, with its port, and the ports that servers of users have.
 _ADDRESS = re.compile(r"(?:localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\]):(\d+)")
 _PORTS = range(1024, 65536)
+#: Well-known programs that load a server, or are a client of one.
+_LOADS = frozenset((
+    "ab", "bombardier", "curl", "ghz", "grpcurl", "h2load", "hey", "iperf3", "k6", "locust",
+    "mariadb", "mariadb-slap", "memtier_benchmark", "mysql", "mysqlslap", "oha", "pgbench", "psql",
+    "redis-benchmark", "redis-cli", "siege", "valkey-benchmark", "valkey-cli", "vegeta", "wrk",
+    "wrk2", "ycsb", "ycsb.sh",
+))  # fmt: skip
+#: What names a server in a command: a URL, an address, or an option for one.
+_NAMES_SERVER = re.compile(
+    r"\w://|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])|\blocalhost\b|\[::1?\]:\d"
+    r"|(?:^|\s)--?(?:host(?:name)?|port|url|uri|server|endpoint|broker|socket)(?=[=\s]|$)",
+    re.I,
+)
 _PORT_OPTION = re.compile(r"^--?(p|l|listen|(\w+-)*port)$", re.I)
 _PORT_IN_WORD = re.compile(r"(?:port[= ]|:|(?:^|\s)-[pl] ?)(\d+)(?![\d.])", re.I)
 
@@ -146,6 +161,15 @@ def may_load_a_stranger(study: Study) -> bool:
     Competitors serve nobody."""
     serves = any(role.end == "serve" and _purpose(role) in ("", "server") for role in study.roles)
     return not serves and any(role.program is None for role in study.roles)
+
+
+def names_a_server(study: Study) -> bool:
+    """Does a command say that it is a client: a well-known load, or one with an address?"""
+    return any(
+        bool(name := last_started(role.command)) and PurePath(name[0]).name in _LOADS
+        for role in study.roles
+        if role.command
+    ) or any(_NAMES_SERVER.search(word) for role in study.roles for word in _words(role))
 
 
 def unawaited(study: Study) -> dict[str, str]:

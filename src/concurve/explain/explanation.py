@@ -28,6 +28,7 @@ from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
 from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
+from concurve.explain.room import ceiling
 from concurve.explain.sentences import reason, sentence
 from concurve.explain.sites import of_the_program, place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
@@ -42,7 +43,7 @@ from concurve.findings.explanation import (
     Limit,
     WaitSite,
 )
-from concurve.findings.limits import recommended_cells, told
+from concurve.findings.limits import named_cells, told
 from concurve.findings.run import Findings, is_reported, where_the_server_limits
 from concurve.findings.stacks import BlockedStack
 from concurve.planning.plan import describe
@@ -224,6 +225,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         waiting=findings.run.waiting,
         strangers=findings.run.strangers,
         is_stolen=findings.run.is_stolen,
+        constant=findings.run.constant,
     )
 
 
@@ -262,7 +264,7 @@ def explained_limits(store: Store, run: StoredRun, findings: Findings) -> tuple[
     is_asked = findings.indicator(findings.primary).better != "neither"
     if not wanted or not is_asked or not may_explain(run):
         return ()
-    further = list(recommended_cells(findings))
+    further = list(named_cells(findings))
     cells = [*(cell for _, cell in wanted), *further]
     bases = [cell.index if cell.base is None else cell.base for cell in cells]
     read = AccountReader(run, {*(cell.index for cell in cells), *bases})
@@ -354,6 +356,7 @@ def _cell(
         speedup=loss.speedup if loss else None,
         speedup_possible=loss.possible if loss else None,
         speedup_lost=loss.parts if loss else {},
+        ceiling=_ceiling(own, base, verdict) if loss else None,
         sites=named,
         sampled_stacks=stacks_of(sampled),
         place=place,
@@ -364,6 +367,12 @@ def _cell(
         reason="" if is_withheld else reason(_levels(cell, findings), verdict),
         remedy="" if is_withheld else verdict.remedy,
     )
+
+
+def _ceiling(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> int | None:
+    """The CPUs that bound the speed-up of a cell; ``None`` where they do not, and where its number
+    of workers does not count what runs."""
+    return None if base is None or verdict.is_uncounted else ceiling(own, base)
 
 
 def _few(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.others import machine_share_of_others
-from concurve.explain.verdict import Case, is_crowded
+from concurve.explain.verdict import SATURATED, Case, is_crowded
 
 #: Threads beside the workers help them by so much of what the workers could do, or more.
 HELPED_MIN = 0.15
@@ -49,3 +49,14 @@ def may_be_staged(case: Case) -> bool:
     if cell.capacity and base.capacity and is_full(cell, base):
         return False
     return cell.level <= (cell.cpus or cell.level) or not is_crowded(cell)
+
+
+def ceiling(cell: Breakdown, base: Breakdown) -> int | None:
+    """The CPUs of a cell, where their number bounds the speed-up over the base: the cell has as
+    many workers as CPUs or more, the base has fewer, and these compute nearly all the time. Who
+    waits in the base can be faster by more workers than there are CPUs."""
+    own, before, cpus = cell.level, base.level, cell.cpus
+    wall = base.per_operation("wall_ns")
+    if own is None or before is None or cpus is None or not wall or not before < cpus <= own:
+        return None
+    return cpus if base.mean("cpu") >= SATURATED * before * wall else None

@@ -23,18 +23,39 @@ def run_again(
     strangers: Sequence[str] = (),
     *,
     is_stolen: bool = False,
+    constant: Sequence[str] = (),
 ) -> str:
     """What to do about figures in doubt, in words that the next run can follow. One waits for this
     machine only where it is the one that measures; who was ``waiting`` already is told what helps
     beside that. ``strangers`` disturbed a run in which no role serves: one of them may be the
     server that its command loads. ``is_stolen``: the hypervisor took the CPU time of most trials in
-    doubt, which nobody on this machine can end."""
+    doubt, which nobody on this machine can end. ``constant`` are programs that disturbed nearly
+    all trials: to wait does not help against those."""
     if over_hosts:
         return "Run again when the hosts are quiet; concurve doctor on each says why."
     again = "Run again: --wait-quiet 5m; concurve doctor says why."
-    if waiting is not None:
-        again = _after(waiting, _ELSEWHERE if is_stolen else _end(waiting))
+    if waiting is None and constant:
+        again = _of_constant(constant)
+    elif waiting is not None:
+        again = _after(
+            waiting, _ELSEWHERE if is_stolen else _end(waiting), is_constant=bool(constant)
+        )
     return " ".join(filter(None, (again, _of_a_server(strangers))))
+
+
+def _of_constant(constant: Sequence[str]) -> str:
+    """What helps against those that run all the time; another run of the laboratory ends."""
+    if ANOTHER_RUN in constant:
+        return (
+            "Another concurve run took CPU time in nearly all trials. Run again after its end: "
+            "--wait-quiet 30m waits for it."
+        )
+    it, its = ("it", "its") if len(constant) == 1 else ("them", "their")
+    return (
+        f"{words.listed(constant)} took CPU time in nearly all trials, so waiting does not help. "
+        f"End {it}, or lower {its} priority (renice -n 19 -p PID), and run again; concurve doctor "
+        "lists what runs."
+    )
 
 
 def _of_a_server(strangers: Sequence[str]) -> str:
@@ -50,12 +71,14 @@ def _of_a_server(strangers: Sequence[str]) -> str:
     )
 
 
-def _after(waiting: Waiting, end: str) -> str:
-    """What helps where the run waited already: to ``end`` what disturbed it, or something else."""
+def _after(waiting: Waiting, end: str, *, is_constant: bool) -> str:
+    """What helps where the run waited already: to ``end`` what disturbed it, or something else, but
+    no longer wait where that ``is_constant``."""
     waited = f"The run waited {words.duration(waiting.waited_seconds)} for quiet"
     if waiting.is_over:
         longer = f"--wait-quiet {words.option_duration(LONGER * waiting.seconds)}"
-        return f"{waited}, all it was given. {end}, or {longer}, or more --repeats."
+        waits = "" if is_constant else f", or {longer}"
+        return f"{waited}, all it was given. {end}{waits}, or more --repeats."
     if waiting.is_cut and not waiting.waited_seconds:
         return f"The run had no time to wait for quiet. {end}, or more --max-time."
     if waiting.is_cut:

@@ -22,6 +22,8 @@ NO_LOSS = "nothing is lost"
 LITTLE_LOST = "little of the speed-up is lost, and no part of that is significant"
 #: A smaller share of the possible speed-up is as good as nothing.
 NOTHING_LOST_MAX = 0.05
+#: With this share of the speed-up that the CPUs allow, more CPUs are what it takes to get more.
+CEILING_MIN = 0.85
 
 Cause = Literal[
     "cpu",
@@ -134,7 +136,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     kinds of evidence that the records lack, and why. ``limit`` is the resource of a loaded server
     that is used up: CPUs, a kind of threads, or the load; of a stage its thread. ``speedup_lost``
     adds up, with ``speedup``, to ``speedup_possible``; it is empty where the record lacks the
-    lives of threads, or the number of workers is not known. ``share`` is the part of the loss that
+    lives of threads, or the number of workers is not known. ``ceiling`` is the number of CPUs where
+    that bounds the speed-up; ``None`` where it does not. ``share`` is the part of the loss that
     the cause stands for, and ``runner_up`` the cause with the next greatest part. ``doubt`` says
     why its figures or those of its base are in doubt: then a cause is named only if the quiet
     trials alone show the same, if it is a lock for which threads waited longer than others can have
@@ -168,6 +171,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float | None = None
     speedup_possible: float | None = None
     speedup_lost: dict[str, float] = {}
+    ceiling: int | None = None
     sites: tuple[WaitSite, ...] = ()
     sampled_stacks: SampledStacks | None = None
     place: str = ""
@@ -210,6 +214,22 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         is_limited = self.cause in ("in doubt", "contamination", "cpu") or bool(self.limit)
         return not is_limited and self.speedup >= (1 - NOTHING_LOST_MAX) * self.speedup_possible
 
+    @property
+    def lost(self) -> float:
+        """The speed-up that is lost of the possible one; 0 where that is not known."""
+        if self.speedup is None or self.speedup_possible is None:
+            return 0.0
+        return self.speedup_possible - self.speedup
+
+    @property
+    def is_at_ceiling(self) -> bool:
+        """Does it get nearly all of the speed-up that its CPUs allow? Then these limit it, and its
+        cause says what the rest is lost to."""
+        if self.ceiling is None or self.speedup is None or self.speedup_possible is None:
+            return False
+        is_told = not self.few and self.cause not in ("in doubt", "contamination", "quota")
+        return is_told and self.speedup >= CEILING_MIN * self.speedup_possible
+
     def share_of(self, *parts: str) -> float:
         """The sum of some of the ``shares``; a part that is none of them counts as 0."""
         return fsum(self.shares.get(part, 0.0) for part in parts)
@@ -238,19 +258,21 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
 class Limit(NamedTuple):
     """What limits the cell that a reader is told of first, ``under`` these levels of the
     conditions; empty where none differ. ``is_full``: its speed-up is as good as all that so many
-    workers can give, which the thread time of a server does not tell."""
+    workers can give, which the thread time of a server does not tell. ``beyond`` is the cell with
+    the most concurrency, where that is another one which something else limits."""
 
     under: dict[str, Level]
     cell: CellExplanation
     is_full: bool = False
+    beyond: CellExplanation | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
     experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine;
-    ``waiting``: how it waited for a quiet one; ``strangers`` and ``is_stolen``: as of the run.
-    ``warnings`` are what programs of the trials warned of."""
+    ``waiting``: how it waited for a quiet one; ``strangers``, ``is_stolen`` and ``constant``: as of
+    the run. ``warnings`` are what programs of the trials warned of."""
 
     run: str
     study: str
@@ -266,3 +288,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     waiting: Waiting | None = None
     strangers: tuple[str, ...] = ()
     is_stolen: bool = False
+    constant: tuple[str, ...] = ()

@@ -57,6 +57,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     waited for a quiet machine, if it was asked to. ``strangers``: who disturbed its trials and may
     be the server that its command loads. ``allowed_seconds``: its time allowance.
     ``is_stolen``: most of its trials in doubt are so for CPU time that the hypervisor took.
+    ``constant``: programs that took CPU time in nearly all its trials.
     """
 
     id: str
@@ -80,6 +81,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     strangers: tuple[str, ...] = ()
     allowed_seconds: float | None = None
     is_stolen: bool = False
+    constant: tuple[str, ...] = ()
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -28,10 +28,11 @@ SEEN_MIN = 0.05
 class Disturbances:
     """The disturbed trials of this session of a run, and who took CPU time in them.
     ``may_load_a_stranger``: the command may load a server that is no role, and that disturbs
-    nobody."""
+    nobody; ``names_a_server``: it says so."""
 
-    def __init__(self, may_load_a_stranger: bool = False) -> None:
+    def __init__(self, may_load_a_stranger: bool = False, names_a_server: bool = False) -> None:
         self._may_load_a_stranger = may_load_a_stranger
+        self._names_a_server = names_a_server
         self._may_be_connected = False
         self._done = 0
         self._disturbed = 0
@@ -47,7 +48,9 @@ class Disturbances:
         if not is_disturbed:
             return
         self._disturbed += 1
-        self._may_be_connected = self._may_be_connected or may_be_connected(record)
+        self._may_be_connected = self._may_be_connected or may_be_connected(
+            record, names_a_server=self._names_a_server
+        )
         self._since += 1
         self._wall_ns += record.wall_ns
         for who, cpu_ns in _takers(record):

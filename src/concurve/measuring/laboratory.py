@@ -13,7 +13,7 @@ import msgspec
 from concurve import interruption, words
 from concurve.attendants import volumes
 from concurve.definition.hiding import secrets_of
-from concurve.definition.purposes import may_load_a_stranger
+from concurve.definition.purposes import may_load_a_stranger, names_a_server
 from concurve.definition.readiness import unawaited_before
 from concurve.definition.study import FREE_PORT, RUN_PASSWORD, TRIAL_FOLDER, uses
 from concurve.definition.templates import render
@@ -203,7 +203,9 @@ class Runner:
         self._cpus = machine.allowed_cpus()
         self._judge = Judge(self.plan)
         self._patience = Patience(self._note)
-        self._disturbances = Disturbances(may_load_a_stranger(head.study) and head.hosts is None)
+        self._disturbances = Disturbances(
+            may_load_a_stranger(head.study) and head.hosts is None, names_a_server(head.study)
+        )
         self._refused_told = False
         #: What hooks printed since the last trial, and those of which it was told.
         self._hooks_said: list[HookRecord] = []

@@ -8,10 +8,14 @@ from concurve.wire.record import TrialRecord, Waits
 _READINGS_MIN = 50
 
 
-def may_be_connected(record: TrialRecord) -> bool:
-    """May some role exchange data over sockets or pipes? Who sends requests waits for the answers
-    again and again. No where enough readings of what threads did have none at a network, in a poll
-    or at a pipe; yes where they are too few, or none."""
+def may_be_connected(record: TrialRecord, *, names_a_server: bool = False) -> bool:
+    """May some role send requests over sockets? Who does so waits at them for the answers, or in a
+    poll: but so does a pool of processes, at its pipes. Where the command ``names_a_server``, yes
+    unless enough readings of what threads did show no such wait."""
     waits = [role.waits or Waits() for role in record.roles]
-    outside = sum(it.network + it.poll + it.pipe for it in waits)
-    return outside > 0 or sum(it.readings for it in waits) < _READINGS_MIN
+    network, poll, pipe = (
+        sum(getattr(it, kind) for it in waits) for kind in ("network", "poll", "pipe")
+    )
+    if not names_a_server:
+        return network > 0 or (poll > 0 and not pipe)
+    return network + poll > 0 or sum(it.readings for it in waits) < _READINGS_MIN

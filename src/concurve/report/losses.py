@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurve.findings.explanation import Explanation
+from concurve.findings.explanation import Cause, CellExplanation, Explanation
 
 #: In the order from the ideal to what was measured.
 LOSSES: dict[str, str] = {
@@ -37,3 +37,41 @@ def losses_of(explanation: Explanation) -> list[str]:
         for part in LOSSES
         if any(abs(cell.speedup_lost.get(part, 0.0)) >= LOST_MIN for cell in explanation.cells)
     ]
+
+
+#: What is lost to each cause, in the words of the parts that it is a part of.
+_LOST_TO: dict[Cause, str] = {
+    "serial": LOSSES["serial"],
+    "imbalance": LOSSES["imbalance"],
+    "stage": LOSSES["stage"],
+    "collector": LOSSES["collector"],
+    "quota": LOSSES["quota"],
+    "cpu": LOSSES["queue"],
+    "lock": "waiting for locks",
+    "io": "waiting for I/O",
+    "client": "waiting for the load",
+    "coherency": f"{LOSSES['cpu']} (data that moves between CPUs)",
+    "memory": f"{LOSSES['cpu']} (bandwidth of memory)",
+    "smt": f"{LOSSES['cpu']} (cores that CPUs share)",
+    "clock": f"{LOSSES['cpu']} (a falling clock)",
+    "kernel": "work in the kernel",
+    "contamination": "other processes",
+}
+
+
+def lost_to(cause: Cause) -> str:
+    """What a cause takes, as the table of what was lost has it: ``waiting for a CPU``."""
+    return _LOST_TO.get(cause, cause)
+
+
+def loss_named(cell: CellExplanation) -> str:
+    """What shares are shares of: the lost speed-up, or, where a speed-up is not divided, as of a
+    server, what an operation takes more."""
+    return "the extra time" if cell.speedup_possible is None else "the lost speed-up"
+
+
+def lost_speedup(cell: CellExplanation) -> str:
+    """The same in full: ``the lost speed-up (0.24 of 2)``, ``the extra time per operation``."""
+    if cell.speedup_possible is None:
+        return f"{loss_named(cell)} per operation"
+    return f"{loss_named(cell)} ({cell.lost:.2f} of {cell.speedup_possible:.3g})"

@@ -60,9 +60,15 @@ def advice(
         waiting,
         strangers,
         is_stolen=all(run.is_stolen for run in runs),
+        constant=_common([run.constant for run in runs]),
     )
     quiet = f"{_QUIET}{again}{'' if options.in_doubt else _ALL_THE_SAME}"
     return (*said, *plan, *((quiet,) if is_doubted else ()))
+
+
+def _common(named: Sequence[Sequence[str]]) -> list[str]:
+    """What all of them name."""
+    return [name for name in dict.fromkeys(named[0]) if all(name in each for each in named)]
 
 
 def together(

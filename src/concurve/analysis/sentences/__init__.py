@@ -14,7 +14,7 @@ from concurve.analysis.sentences.naming import name
 from concurve.analysis.sentences.notes import notes_of
 from concurve.analysis.sentences.untried import untried
 from concurve.analysis.sentences.warnings import warnings_of
-from concurve.analysis.strangers import is_stolen, strangers_of
+from concurve.analysis.strangers import constant_of, is_stolen, strangers_of
 from concurve.analysis.unset import Unset
 from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding
@@ -66,7 +66,11 @@ def sentences(
     ]
     strangers = strangers_of(head.study, rejects, protocol.done, first)
     again = run_again(
-        plan.inventory is not None, plan.waiting, strangers, is_stolen=is_stolen(rejects)
+        plan.inventory is not None,
+        plan.waiting,
+        strangers,
+        is_stolen=is_stolen(rejects),
+        constant=constant_of(rejects, protocol.done),
     )
     by_name = speed.indicator.name if speed else ""
     told = best

@@ -159,7 +159,13 @@ def _document(
     )
     runs = [study.run.run for study in findings.studies if study.run is not None]
     again = [
-        run_again(run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen)
+        run_again(
+            run.over_hosts,
+            run.waiting,
+            run.strangers,
+            is_stolen=run.is_stolen,
+            constant=run.constant,
+        )
         for run in runs
     ]
     return once(at_detail(document, detail), list(dict.fromkeys(again)))
@@ -179,9 +185,7 @@ def _brief(findings: CampaignFindings[TrialFindings], limits: Sequence[Limit]) -
     for limit in limits:
         where = f" with {fmt.setting(limit.under)}" if limit.under else ""
         lead = f"What limits {findings.answered_by}{where}"
-        said.append(
-            msgspec.structs.replace(limit_line(limit.cell, is_full=limit.is_full), lead=lead)
-        )
+        said.append(msgspec.structs.replace(limit_line(limit), lead=lead))
     yield Section("", (List(tuple(said)),))
     for study in findings.studies:
         yield Section("", tuple(_study(study)))

@@ -36,9 +36,12 @@ from concurve.report.document import (
     at_detail,
     once,
 )
-from concurve.report.losses import LOSSES, SHORT, losses_of
+from concurve.report.losses import LOSSES, SHORT, loss_named, losses_of, lost_speedup, lost_to
 from concurve.report.sections.confirmation import confirmation_section
 from concurve.terms import Level
+
+#: Where a user finds what the words mean.
+_HOW_TO_READ = "How to read this, and what to do about each cause: docs/limits.md."
 
 #: The parts of a bar: the letter that draws each, and its label.
 PARTS: dict[str, tuple[str, str]] = {
@@ -116,7 +119,7 @@ def explanation_document(explanation: Explanation, detail: Detail = Detail.BRIEF
         blocks=(
             *(Section("", (table,)) for table in tables),
             Section("", (sentences, *_warned(explanation))),
-            Section("", tuple(_remarks(explanation))),
+            Section("", (*_remarks(explanation), Paragraph(_HOW_TO_READ, Tone.SOFT))),
             *filter(None, [confirmation_section(explanation.confirmations)]),
         ),
     )
@@ -131,6 +134,7 @@ def _again(explanation: Explanation) -> str:
         explanation.waiting,
         explanation.strangers,
         is_stolen=explanation.is_stolen,
+        constant=explanation.constant,
     )
 
 
@@ -383,37 +387,48 @@ def _speedup(value: float | None) -> Cell:
     return Number(f"−{shown}" if value < 0 and float(shown) else shown, order=value)
 
 
-def certainty(cell: CellExplanation) -> str:
-    """How much of the loss the cause is, and what comes next; nothing where it is little, which is
-    allowed to some causes: CPUs that are used up are the limit, whatever else was lost. What of a
-    server is used up bounds its rate, however little waits for it: its share is told in any
-    case."""
+def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: bool = False) -> str:
+    """How much of the loss the cause is, and what comes next, if that is to be told; nothing where
+    it is little, which is allowed to some causes: CPUs that are used up are the limit, whatever
+    else was lost. What of a server is used up bounds its rate, however little waits for it: its
+    share is told in any case. ``is_short``: without how much the loss is."""
     share, second = cell.share, cell.runner_up
+    loss = loss_named(cell) if is_short else lost_speedup(cell)
     is_used_up = bool(cell.limit) and cell.cause != "stage"
     if share is not None and share.value < _SHARE_TOLD_MIN and not is_used_up:
         return ""
     said = ""
     if share is not None:
-        span = ""
-        if share.low is not None and share.high is not None:
-            span = f" [{fmt.percent(share.low)}, {fmt.percent(share.high)}]"
         what = "Waiting for a CPU" if cell.limit == "CPUs" else "That"
-        said = f" {what} is {fmt.percent(share.value)}{span} of the loss"
-        if _says_nothing(share):
-            said = " How much of the loss that is, these trials do not say"
-    if second is None:
+        said = f" {what} is {share_of_loss(share)} of {loss}"
+        if says_nothing(share):
+            said = f" How much of {loss} that is, these trials do not say"
+    if second is None or not is_next_told:
         return f"{said}." if said else ""
     if second.is_indistinct:
-        apart = f"the evidence cannot tell it apart from {second.cause}"
+        apart = f"the evidence cannot tell it apart from {lost_to(second.cause)}"
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
     of = "" if second.share is None else f", {fmt.percent(second.share.value)}"
     is_more = share is not None and second.share is not None and share.value < second.share.value
-    is_told = share is not None and not _says_nothing(share)
-    order = "more of it" if is_used_up and is_more and is_told else "next"
-    return f"{said}; {order}: {second.cause}{of}." if said else f" Next: {second.cause}{of}."
+    is_told = share is not None and not says_nothing(share)
+    order = "a greater part" if is_used_up and is_more and is_told else "next"
+    what = f"{lost_to(second.cause)}{of}."
+    return f"{said}; {order}: {what}" if said else f" Next: {what}"
 
 
-def _says_nothing(share: Estimate) -> bool:
+def share_of_loss(share: Estimate) -> str:
+    """``59 % [53 %, 65 %]``."""
+    if share.low is None or share.high is None:
+        return fmt.percent(share.value)
+    return f"{fmt.percent(share.value)} [{fmt.percent(share.low)}, {fmt.percent(share.high)}]"
+
+
+def is_share_told(share: Estimate | None) -> bool:
+    """Is the share of a cause known, and worth telling?"""
+    return share is not None and share.value >= _SHARE_TOLD_MIN and not says_nothing(share)
+
+
+def says_nothing(share: Estimate) -> bool:
     """May it be next to nothing of the loss, and more than half of it, or nearly all?"""
     low, high = share.low, share.high
     if low is None or high is None:

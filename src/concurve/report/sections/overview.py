@@ -11,12 +11,13 @@ import msgspec
 from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
     CPUS,
+    NOTHING_LOST_MAX,
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
     Limit,
 )
-from concurve.findings.limits import recommended_below, told
+from concurve.findings.limits import limits_told, recommended_below, share_cpus
 from concurve.findings.run import (
     BUSY_LOAD,
     SKIPPED,
@@ -36,9 +37,10 @@ from concurve.report.document import (
     Section,
     Tone,
 )
+from concurve.report.losses import lost_to
 from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence
-from concurve.report.sections.limits import certainty
+from concurve.report.sections.limits import certainty, is_share_told, share_of_loss
 from concurve.terms import Level
 
 _TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
@@ -50,8 +52,8 @@ _LIMITS = {
     "cpu": "The CPUs",
     "lock": "Locks",
     "coherency": "Data that moves between CPUs",
-    "serial": "Work that one thread does alone",
-    "imbalance": "Work that is dealt out unevenly",
+    "serial": "Serial work, which one thread does alone",
+    "imbalance": "Uneven work, so that some workers wait",
     "stage": "One stage for which the others wait",
     "memory": "The bandwidth of memory",
     "smt": "Cores that several CPUs share",
@@ -141,8 +143,7 @@ def _limit_in(
     is_unnamed = cell.cause == "in doubt" and not room.doubts
     if is_unnamed and len(limits) == 1:
         return None
-    stops = recommended_below(findings, limit)
-    whole = limit_line(limit.cell, limit.under, stops, is_full=limit.is_full)
+    whole = limit_line(limit, recommended_below(findings, limit))
     return _short_limit(limit, whole) if is_unnamed or room.answers < _ALL else whole
 
 
@@ -275,64 +276,131 @@ def _limit_of(limit: Limit) -> Paragraph:
         return Paragraph(cell.evidence, lead=where.rstrip())
     if cell.few and cell.cause in _NAMED:
         return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
-    told = (f"{cell.evidence}{certainty(cell)}", cell.place, _remedy(cell))
-    said = " ".join(filter(None, told))
+    told = (
+        _ceiling(cell) if cell.is_at_ceiling else "",
+        f"{cell.evidence}{certainty(cell)}",
+        cell.place,
+        _remedy(cell),
+        _beyond(limit),
+    )
     lead = "Nothing yet." if cell.loses_nothing or limit.is_full else _cause(cell)
-    return Paragraph(said, lead=f"{where}{lead}")
+    lead = _cause(cell) if cell.is_at_ceiling else lead
+    return Paragraph(" ".join(filter(None, told)), lead=f"{where}{lead}")
 
 
 def limited(findings: Findings, explanation: Explanation | None) -> tuple[Limit, ...]:
     """The explanations of the cells that are explained to a reader."""
     if explanation is None:
         return ()
-    return tuple(
-        told(findings, Limit(group, cell), explanation.cells)
-        for group, wanted in findings.limits_by
-        for cell in explanation.cells
-        if cell.parameters == wanted.parameters
-    )
+    return limits_told(findings, explanation)
 
 
-def limit_line(
-    cell: CellExplanation,
-    under: dict[str, Level] | None = None,
-    stops: dict[str, Level] | None = None,
-    *,
-    is_full: bool = False,
-) -> Paragraph:
-    """The same on a line: the cause, the reason and how sure it is; or why none is named.
-    ``under``: the levels of the conditions, where they differ. ``stops``: the level from which on
-    more brings nothing, if that of the cell is greater. ``is_full`` as of :class:`Limit`."""
-    lead = f"What limits {fmt.setting(under)}" if under else _LIMIT
-    before, _, after = cell.evidence.partition(": ")
-    before, _, _ = before.partition(". ")
+def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph:
+    """The same on a line: the cause, the reason and how sure it is, or why none is named; and what
+    limits the greatest setting, where that is something else. ``stops``: the level from which on
+    more brings nothing, if that of the cell is greater."""
+    cell = limit.cell
+    lead = f"What limits {fmt.setting(limit.under)}" if limit.under else _LIMIT
+    found = _found(cell)
+    text = " ".join(filter(None, (found or _not_found(limit, stops), _beyond(limit))))
+    return Paragraph(text, Tone.PLAIN if found else Tone.SOFT, lead=lead)
+
+
+def _found(cell: CellExplanation) -> str:
+    """What limits a cell, the reason and how sure it is; empty where nothing is known to."""
+    if cell.is_at_ceiling:
+        return f"{_lower(_cause(cell))} {_ceiling(cell)}{_of_the_rest(cell)}"
+    if cell.cause not in _NAMED or cell.few or cell.loses_nothing:
+        return ""
+    reason = cell.reason or _begin(cell)
+    said = (f"{_lower(_cause(cell))} {reason}.{certainty(cell)}", cell.place, _remedy(cell))
+    return " ".join(filter(None, said))
+
+
+def _not_found(limit: Limit, stops: dict[str, Level] | None) -> str:
+    """Why nothing is said to limit a cell."""
+    cell, compared = limit.cell, _begin(limit.cell)
+    _, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
-        text = f"no cause is named: {cell.doubt}."
-    elif cell.few and cell.cause in _NAMED:
-        text = f"it cannot be said: {_too_few(cell)}"
-    elif cell.loses_nothing and cell.cause != "none":
-        text = f"{_NOTHING_YET} {cell.reason or before.rstrip('.')}."
-    elif cell.cause != "none":
-        cause = _cause(cell)
-        text = f"{cause[:1].lower()}{cause[1:]} {cell.reason or before.rstrip('.')}."
-        said = (f"{text}{certainty(cell)}", cell.place, _remedy(cell))
-        return Paragraph(" ".join(filter(None, said)), lead=lead)
-    elif not cell.trials:
-        text = f"it cannot be said: {after}"
+        return f"no cause is named: {cell.doubt}."
+    if cell.few and cell.cause in _NAMED:
+        return f"it cannot be said: {_too_few(cell)}"
+    if cell.cause in _NAMED:
+        return f"{_NOTHING_YET} {cell.reason or compared}."
+    if not cell.trials:
+        return f"it cannot be said: {after}"
+    used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
+    if cell.loses_nothing or limit.is_full:
+        text = f"{_NOTHING_YET}{used}"
+    elif not cell.has_no_loss:
+        text = f"not found. {compared}.{used}"
+    elif cell.speedup is not None:
+        text = f"little. {compared}.{used}"
     else:
-        used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
-        compared = before.rstrip(".")
-        if cell.loses_nothing or is_full:
-            text = f"{_NOTHING_YET}{used}"
-        elif not cell.has_no_loss:
-            text = f"not found. {compared}.{used}"
-        elif cell.speedup is not None:
-            text = f"little. {compared}.{used}"
-        else:
-            text = f"not found. {compared}, so this comparison shows no loss.{used}"
-        if stops and not used and (cell.loses_nothing or cell.has_no_loss):
-            text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
-    return Paragraph(text, Tone.SOFT, lead=lead)
+        text = f"not found. {compared}, so this comparison shows no loss.{used}"
+    if stops and not used and (cell.loses_nothing or cell.has_no_loss):
+        text += f" What stops the growth from {fmt.setting(stops)} on is not explained."
+    return text
+
+
+def _begin(cell: CellExplanation) -> str:
+    """The evidence up to what an operation takes, without its full stop."""
+    before, _, _ = cell.evidence.partition(": ")
+    return before.partition(". ")[0].rstrip(".")
+
+
+def _lower(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
+
+
+def _ceiling(cell: CellExplanation) -> str:
+    """What the CPUs allow, and how much of that a cell loses: ``They allow at most 2× the speed of
+    threads=1; threads=2 loses 0.24 of that.``"""
+    assert cell.base is not None and cell.speedup_possible is not None, "it is compared"
+    base, own = (_levels_apart(*pair) for pair in _both_ways(cell.base, cell.parameters))
+    most = f"They allow at most {cell.speedup_possible:.3g}× the speed of {base}"
+    is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
+    return f"{most}; {own} loses {'hardly any' if is_little else f'{cell.lost:.2f}'} of that."
+
+
+def _both_ways(
+    one: dict[str, Level], other: dict[str, Level]
+) -> tuple[tuple[dict[str, Level], dict[str, Level]], ...]:
+    return (one, other), (other, one)
+
+
+def _levels_apart(mine: dict[str, Level], others: dict[str, Level]) -> str:
+    """The levels in which a cell differs from another."""
+    return fmt.setting({k: v for k, v in mine.items() if others.get(k) != v})
+
+
+def _of_the_rest(cell: CellExplanation) -> str:
+    """What most of the little is lost to that a cell at the ceiling of its CPUs loses; empty where
+    it is next to nothing, or not known."""
+    assert cell.speedup_possible is not None, "it is compared"
+    is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
+    is_named = cell.cause in _NAMED and cell.cause != "cpu"
+    if is_little or not is_named or not is_share_told(cell.share):
+        return ""
+    assert cell.share is not None, "it is told"
+    said = f" Of the loss, {share_of_loss(cell.share)} is {lost_to(cell.cause)}."
+    return " ".join(filter(None, (said, cell.place)))
+
+
+def _beyond(limit: Limit, *, is_short: bool = False) -> str:
+    """What limits the greatest setting, where that is something else than what limits the one that
+    is told; empty where it is not. ``is_short``: the cause alone, unless the one that is told is
+    the base, which others are to be faster than: why they are not is asked for most."""
+    cell = limit.beyond
+    if cell is None:
+        return ""
+    setting = _levels_apart(cell.parameters, limit.cell.parameters)
+    if share_cpus(cell, limit.cell):
+        return f"With {setting} the same CPUs are shared."
+    said = f"With {setting}: {_lower(_cause(cell))}"
+    if is_short and limit.cell.base is not None:
+        return said
+    return " ".join(filter(None, (f"{said}{certainty(cell, is_next_told=False)}", cell.place)))
 
 
 def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
@@ -340,11 +408,11 @@ def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
     cell = limit.cell
     if cell.cause == "in doubt":
         text = "no cause is named: the machine was not quiet."
-    elif cell.few or cell.cause not in _NAMED:
+    elif cell.few or cell.cause not in _NAMED or cell.is_at_ceiling or cell.loses_nothing:
         return whole
     else:
-        cause = _cause(cell)
-        text = f"{cause[:1].lower()}{cause[1:]}{certainty(cell)} {cell.place}".rstrip()
+        said = (f"{_lower(_cause(cell))}{certainty(cell, is_short=True)}", cell.place)
+        text = " ".join(filter(None, (*said, _beyond(limit, is_short=True))))
     return Paragraph(text, lead=whole.lead)
 
 
@@ -376,6 +444,8 @@ def _cause(cell: CellExplanation) -> str:
     """``Locks.``, or ``One stage for which the others wait (flush).``; a resource that the cause
     names is not named again. A client that cannot be told from a lock has CPU time left: it does
     not limit, but it may ask for too little at once."""
+    if cell.is_at_ceiling:
+        return f"The {cell.ceiling} CPUs."
     second = cell.runner_up
     if cell.cause == "client" and second is not None and second.is_indistinct:
         return _TOO_LITTLE_ASKED

@@ -239,7 +239,9 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
         ),
         version=run.version,
     )  # fmt: skip
-    again = run_again(run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen)
+    again = run_again(
+        run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen, constant=run.constant
+    )
     return once(at_detail(document, detail), [again])
 
 

@@ -26,6 +26,7 @@ from concurve.report.document import (
     Tone,
     once,
 )
+from concurve.report.losses import loss_named
 from concurve.report.sections import comparison as of_two
 from concurve.report.sections.limits import named_cause
 
@@ -184,7 +185,9 @@ def _names(one: CellExplanation | None) -> bool:
 def _cause(cell: CellExplanation | None) -> Cell:
     if cell is None:
         return Missing("the run does not say")
-    share = "" if cell.share is None else f", {fmt.percent(cell.share.value)} of the loss"
+    if cell.share is None:
+        return named_cause(cell)
+    share = f", {fmt.percent(cell.share.value)} of {loss_named(cell)}"
     return f"{named_cause(cell)}{share}"
 
 
