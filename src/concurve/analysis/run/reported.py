@@ -1,4 +1,5 @@
-"""The warnings that programs of a trial reported: records → each once, with its trials and cells.
+"""The warnings that programs of a trial reported, and that an attached server was another one in
+some trials: records → each once, with its trials and cells.
 
 A program reports them as the fact ``warnings``, a list of texts, or as that key of another fact: a
 search for a rate has a fact of its own.
@@ -16,6 +17,7 @@ import msgspec
 from concurve import words
 from concurve.analysis.records import StoredRecord, read_records
 from concurve.analysis.sentences.naming import name
+from concurve.definition.study import Study
 from concurve.errors import StoreError
 from concurve.findings.run import REPORTED, Finding
 from concurve.planning.plan import Plan
@@ -41,6 +43,7 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 class _Role(msgspec.Struct):
     name: str = ""
     facts: dict[str, Any] = {}
+    pid: int | None = None
 
 
 class _Record(msgspec.Struct):
@@ -50,9 +53,9 @@ class _Record(msgspec.Struct):
 
 
 class ReportedWarnings:
-    """The warnings in the trials in use of a run, ``used`` by cell."""
+    """The warnings in the trials in use of a run, ``used`` by cell. ``study``: what it measured."""
 
-    def __init__(self, used: Mapping[int, Sequence[TrialKey]]) -> None:
+    def __init__(self, used: Mapping[int, Sequence[TrialKey]], study: Study) -> None:
         each = RECORDS_MAX // max(len(used), 1)
         self._wanted = {cell: set(keys[:each]) for cell, keys in used.items() if each}
         self._left = {cell: len(keys) for cell, keys in self._wanted.items()}
@@ -65,6 +68,13 @@ class ReportedWarnings:
         self._last: dict[tuple[str, str], str] = {}
         #: The warnings with more than one text.
         self._varying: set[tuple[str, str]] = set()
+        #: Attached roles by their names, with the trials of each first process that they had. Where
+        #: a hook runs, it may be what starts them again for each trial.
+        self._attached: dict[str, Counter[int]] = {
+            role.name: Counter()
+            for role in study.roles
+            if role.attach is not None and not study.hooks.texts()
+        }
 
     def cells(self) -> Collection[int]:
         """The cells that have a trial in use."""
@@ -79,7 +89,11 @@ class ReportedWarnings:
         cell = stored.key.cell
         self._left[cell] -= 1
         self._read[cell] += 1
-        for which, text in dict(_warnings(stored.raw)).items():
+        roles = _roles(stored.raw) if self._attached or _MARK in stored.raw else []
+        for role in roles:
+            if role.name in self._attached and role.pid is not None:
+                self._attached[role.name][role.pid] += 1
+        for which, text in dict(_warnings(roles)).items():
             self._trials.setdefault(which, Counter())[cell] += 1
             if self._last.setdefault(which, text) != text:
                 self._varying.add(which)
@@ -96,7 +110,26 @@ class ReportedWarnings:
         said = [self._sentence(plan, which, trials) for which, trials in ranking[:_KINDS_TOLD]]
         if more := len(ranking) - len(said):
             said.append(f"And {words.count(more, 'more kind')} of warnings.")
-        return tuple(Finding(kind="warning", sentence=text, subject=REPORTED) for text in said)
+        return (
+            *(Finding(kind="warning", sentence=text) for text in self._restarts(plan)),
+            *(Finding(kind="warning", sentence=text, subject=REPORTED) for text in said),
+        )
+
+    def _restarts(self, plan: Plan) -> Iterator[str]:
+        """That a unit or a container was restarted between trials: a process that ends fails its
+        trial. Its first process is the one that the record names."""
+        for role, trials in self._attached.items():
+            if len(trials) < 2:
+                continue
+            attach = next(it.attach for it in plan.study.roles if it.name == role)
+            most, second = trials.most_common(2)
+            others = words.count(trials.total() - most[1], "trial")
+            yield (
+                f"Role {role} ({attach}) was restarted during the run: its first process was "
+                f"{most[0]} in {words.count(most[1], 'trial')}, and another one, such as "
+                f"{second[0]}, in {others}. Caches and connections began anew: start a new run "
+                "without a restart."
+            )
 
     def _sentence(self, plan: Plan, which: tuple[str, str], trials: Counter[int]) -> str:
         role, _ = which
@@ -124,7 +157,7 @@ def reported_warnings(
     store: Store, run: str, used: Mapping[int, Sequence[TrialKey]], plan: Plan
 ) -> tuple[Finding, ...]:
     """The same of a stored run; none where a record is damaged: figures are shown without them."""
-    reader = ReportedWarnings(used)
+    reader = ReportedWarnings(used, plan.study)
     try:
         read_records(store, run, (reader,))
     except StoreError:
@@ -132,14 +165,15 @@ def reported_warnings(
     return reader.found(plan)
 
 
-def _warnings(record: bytes) -> Iterator[tuple[tuple[str, str], str]]:
-    """Each warning of a record, with its role and the text without numbers."""
-    if _MARK not in record:
-        return
+def _roles(record: bytes) -> list[_Role]:
     try:
-        roles = msgspec.json.decode(record, type=_Record).roles
+        return msgspec.json.decode(record, type=_Record).roles
     except msgspec.MsgspecError:
-        return
+        return []
+
+
+def _warnings(roles: Sequence[_Role]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Each warning of the roles of a record, with its role and the text without numbers."""
     for role in roles:
         for text in _texts(role.facts):
             yield (role.name, _NUMBER.sub("#", text)), text
