@@ -262,7 +262,7 @@ def _is_shown_complete(head: RunHead, store: Store, files: dict[Format, Path]) -
         return False
     more = "; more trials are for a new run, with --repeats" if stop.kind == "complete" else ""
     note(f"run {head.id} was complete ({stop.reason}): no trial was run{more}")
-    write_run(store, head.id, files)
+    write_run(store, head.id, files, words=with_store)
     show_run(store, head.id, files.get("html"))
     _refuse_failed_cells(head, store)
     return True
@@ -303,9 +303,9 @@ def _measure(
     except ConcurveError:
         with written_if_possible():
             if store.has_trials(head.id):
-                write_run(store, head.id, files)
+                write_run(store, head.id, files, words=with_store)
         raise
-    write_run(store, head.id, files)
+    write_run(store, head.id, files, words=with_store)
     show_run(store, head.id, files.get("html"))
     _refuse_failed_cells(head, store)
 
