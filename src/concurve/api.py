@@ -49,7 +49,7 @@ from concurve.report.csv import cell_rows, trial_rows
 from concurve.report.progress import Progress
 from concurve.report.python_words import HOOKS, PARAMETERS, python_words
 from concurve.report.sections.run import brief_run_document, glance_document
-from concurve.report.store_words import function_words
+from concurve.report.store_words import command_words, function_words
 from concurve.results import (
     BestFinding,
     Chart,
@@ -288,7 +288,10 @@ class Run:
             ConcurveError: another ending, or a place that cannot be written.
         """
         path = Path(file)
-        exports.write_run(self._store, self.id, {exports.format_of(path): path})
+        place = _hidden_place(self._db)
+        files = {exports.format_of(path): path}
+        words = functools.partial(command_words, place=place)
+        exports.write_run(self._store, self.id, files, words=words)
         return path
 
     def __repr__(self) -> str:

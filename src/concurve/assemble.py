@@ -42,7 +42,7 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
     first, facts, shares = FirstRecord(run.first_key), ProgramFacts(run), ShareReader(run)
     accounts = AccountReader(run) if may_explain(run) else None
     timelines, threads = TimelineReader(run), ThreadTimelineReader(run)
-    warnings = ReportedWarnings({} if run.head.study.simulation else run.used)
+    warnings = ReportedWarnings({} if run.head.study.simulation else run.used, run.head.study)
     readers: list[Reader] = [first, facts, shares, timelines, threads, warnings]
     readers += [accounts] if accounts is not None else []
     if raw is not None:

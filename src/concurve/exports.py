@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from shlex import quote
 from typing import Literal
@@ -17,7 +18,7 @@ from concurve.findings.campaign import CampaignReport
 from concurve.findings.run import Report
 from concurve.permissions import file_mode, folder_mode
 from concurve.report.csv import cells
-from concurve.report.document import Document
+from concurve.report.document import Document, reworded
 from concurve.report.sections.campaign import campaign_document
 from concurve.report.sections.run import run_document
 from concurve.store import Store
@@ -124,16 +125,25 @@ def _write_nameless(path: Path, content: bytes, mode: int) -> None:
 # -- runs -------------------------------------------------------------------------------------
 
 
-def export_run(store: Store, row: RunRow, kind: Format) -> bytes:
-    """A run in a format; in all but CSV with scaling models and what limits it."""
+#: Other words for the sentences of a report, such as commands that name the store.
+Words = Callable[[str], str]
+
+
+def export_run(store: Store, row: RunRow, kind: Format, words: Words = str) -> bytes:
+    """A run in a format; in all but CSV with scaling models and what limits it. ``words`` are those
+    of reports for people."""
     if kind == "csv":
         return cells(findings_of(store, row)).encode()
     raw = RawRecords() if kind == "json" else None
-    return render(report_of(store, row, raw), kind, raw)
+    return render(report_of(store, row, raw), kind, raw, words)
 
 
 def write_run(
-    store: Store, run: str, files: dict[Format, Path], charts: Path | None = None
+    store: Store,
+    run: str,
+    files: dict[Format, Path],
+    charts: Path | None = None,
+    words: Words = str,
 ) -> list[Path]:
     """Write the requested views of a stored run, and each chart of its report as SVG and PNG into
     the folder ``charts``, if there is one; the paths written. Its records are read once."""
@@ -146,20 +156,22 @@ def write_run(
     raw = RawRecords() if "json" in files else None
     report = report_of(store, row, raw)
     for kind, path in files.items():
-        write(path, render(report, kind, raw))
+        write(path, render(report, kind, raw, words))
     drawn = [] if charts is None else _write_charts(run_document(report), charts)
     return [*files.values(), *drawn]
 
 
-def render(report: Report, kind: Format, raw: RawRecords | None = None) -> bytes:
-    """The report of a run in a format; ``raw`` records are for JSON."""
+def render(
+    report: Report, kind: Format, raw: RawRecords | None = None, words: Words = str
+) -> bytes:
+    """The report of a run in a format; ``raw`` records are for JSON, ``words`` for the others."""
     if kind == "json":
         from concurve.report.json.export import to_json
 
         return to_json(report, raw.of(report) if raw is not None else ()) + b"\n"
     if kind == "csv":
         return cells(report).encode()
-    return _rendered(run_document(report), kind)
+    return _rendered(run_document(report), kind, words)
 
 
 def export_blocked(store: Store, row: RunRow, kind: str) -> bytes:
@@ -216,14 +228,18 @@ def check_campaign_format(kind: Format) -> None:
         )
 
 
-def export_campaign(store: Store, row: CampaignRow, kind: Format) -> bytes:
+def export_campaign(store: Store, row: CampaignRow, kind: Format, words: Words = str) -> bytes:
     """A stored campaign in a format, with the whole report of each of its runs."""
     raw: dict[str, RawRecords] | None = {} if kind == "json" else None
-    return render_campaign(campaign_of(store, row, raw), kind, raw)
+    return render_campaign(campaign_of(store, row, raw), kind, raw, words)
 
 
 def write_campaign(
-    store: Store, campaign: str, files: dict[Format, Path], charts: Path | None = None
+    store: Store,
+    campaign: str,
+    files: dict[Format, Path],
+    charts: Path | None = None,
+    words: Words = str,
 ) -> list[Path]:
     """Write the requested views of a stored campaign, and its charts under their numbers into the
     folder ``charts``, if there is one; the paths written."""
@@ -234,15 +250,18 @@ def write_campaign(
     raw: dict[str, RawRecords] | None = {} if "json" in files else None
     findings = campaign_of(store, row, raw)
     for kind, path in files.items():
-        write(path, render_campaign(findings, kind, raw))
+        write(path, render_campaign(findings, kind, raw, words))
     drawn = [] if charts is None else _write_charts(campaign_document(findings), charts)
     return [*files.values(), *drawn]
 
 
 def render_campaign(
-    findings: CampaignReport, kind: Format, raw: dict[str, RawRecords] | None = None
+    findings: CampaignReport,
+    kind: Format,
+    raw: dict[str, RawRecords] | None = None,
+    words: Words = str,
 ) -> bytes:
-    """A campaign in a format; ``raw`` trials by run are for JSON."""
+    """A campaign in a format; ``raw`` trials by run are for JSON, ``words`` for the others."""
     check_campaign_format(kind)
     if kind == "json":
         from concurve.report.json.campaign import to_campaign_json
@@ -252,10 +271,11 @@ def render_campaign(
             return to_json(run, raw[run.run.id].of(run) if raw else ())
 
         return to_campaign_json(findings, run_json) + b"\n"
-    return _rendered(campaign_document(findings), kind)
+    return _rendered(campaign_document(findings), kind, words)
 
 
-def _rendered(document: Document, kind: Format) -> bytes:
+def _rendered(document: Document, kind: Format, words: Words) -> bytes:
+    document = reworded(document, words)
     if kind == "markdown":
         from concurve.report.markdown import to_markdown
 

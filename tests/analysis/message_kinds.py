@@ -32,7 +32,7 @@ from concurve.store import Store
 from concurve.store.run_head import LeftOut, RunHead
 from concurve.terms import Waiting
 from concurve.wire.record import HookRecord, Output, PhaseRecord, ReportError
-from concurve.wire.spec import TrialSpec
+from concurve.wire.spec import Attach, TrialSpec
 from tests.analysis.test_dependence import found as found_dependences
 from tests.analysis.test_failed_loads import FILE, LOAD, wrk
 from tests.analysis.test_hosts import Slower, measured
@@ -841,6 +841,31 @@ kind("more-kinds-of-warnings", "And 3 more kinds of warnings")(
 kind("a-long-warning", "The program warns in all 6 trials: .* …")(
     lambda: _warning(lambda n: ["and" * 1000])
 )
+
+
+def attached(hooks: Hooks | None = None) -> Said:
+    """A run whose attached unit was restarted after four of its trials."""
+    seen = 0
+
+    def change(_: TrialSpec, record: dict[str, Any]) -> None:
+        nonlocal seen
+        seen += 1
+        record["roles"] = [
+            dict(record["roles"][0], name=name, pid=pid)
+            for name, pid in (("target", 1000), ("server", 2000 + seen // 5))
+        ]
+
+    study = small_study(THREE, threads=(1, 2))
+    server = Role(name="server", command=(), attach="unit:redis", attached=Attach(cgroup="/c"))
+    study = msgspec.structs.replace(study, roles=(*study.roles, server), hooks=hooks or study.hooks)
+    with patch("concurve.measuring.heads.with_attached", lambda study: study):
+        return stored(study, Recording(change))
+
+
+kind(
+    "a-unit-that-was-restarted",
+    r"Role server \(unit:redis\) was restarted .* 2000 in 4 trials, .* 2001, in 2 trials",
+)(attached)
 kind("warned-in-the-only-trial", "The program warns in its only trial: ")(_warned_once)
 
 

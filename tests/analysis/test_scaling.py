@@ -25,7 +25,7 @@ from concurve.cli import app
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.measured import INDICATORS
 from concurve.exports import export_run, render
-from concurve.findings.explanation import Cause, CellExplanation, Explanation
+from concurve.findings.explanation import Cause, CellExplanation, Explanation, Limit
 from concurve.findings.run import LEVELS_OF_A_CURVE, Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.models import fit_all, predict
@@ -34,7 +34,8 @@ from concurve.report.charts import charts
 from concurve.report.charts.fit import fit_chart
 from concurve.report.html import to_html
 from concurve.report.markdown import to_markdown
-from concurve.report.sections.run import run_document
+from concurve.report.sections.run import Topic, brief_run_document, run_document
+from concurve.report.terminal import lines
 from concurve.store import Store
 from tests.helpers.made import made_run
 
@@ -401,6 +402,33 @@ def test_models_name_no_cause_beside_that_of_the_cells(
     assert not CAUSES.search(said), said
     text = to_markdown(run_document(report))
     assert "The causes are named under" in text and evidence in text
+
+
+@pytest.mark.parametrize(
+    ("cause", "limit", "named"),
+    [
+        ("cpu", "redis-server", "one busy thread (redis-server)"),
+        ("stage", "", "one stage for which the others wait"),
+        ("quota", "", "a quota of CPU time"),
+        ("lock", "", ""),
+    ],
+)
+def test_a_prediction_says_what_it_does_not_know(
+    one: Report, cause: Cause, limit: str, named: str
+) -> None:
+    """A model sees no ceiling that no level has reached yet."""
+    report = explained(one, cause, "evidence")
+    assert report.explanation is not None
+    cells = [msgspec.structs.replace(cell, limit=limit) for cell in report.explanation.cells]
+    explanation = msgspec.structs.replace(report.explanation, cells=tuple(cells))
+    report = msgspec.structs.replace(report, explanation=explanation)
+    full = to_markdown(run_document(report))
+    limits = (Limit({}, cells[-1]),)
+    brief = brief_run_document(report, report.scaling, topics=[Topic.MODELS], limits=limits)
+    short = lines(brief, 80)
+    said = f"No model knows what limits threads=32: {named}."
+    for text in (full, " ".join(" ".join(str(line.plain) for line in short).split())):
+        assert (said in text) if named else ("No model knows" not in text)
 
 
 def test_nothing_is_predicted_beyond_cpus_that_the_last_level_uses_up(store: Store) -> None:

@@ -73,9 +73,10 @@ def test_a_run_prints_as_the_command_line_shows_it(
     for width in ("80", "130"):
         monkeypatch.setenv("COLUMNS", width)
         shown = CliRunner().invoke(app, ["show", run.id], catch_exceptions=False).output
-        answer, rest = str(run).split("\nnot shown: ")
-        assert answer == shown.split("\nnot shown: ")[0]
-        assert " more: run.frame()\n" in rest.replace(":\nrun", ": run")
+        left_out = re.compile(r"\n(?:not shown: |\d+ more figures)")
+        answer, rest = left_out.split(str(run))
+        assert answer == left_out.split(shown)[0]
+        assert " (run.frame())\n" in rest
         assert rest.endswith('\nmore: run.models(), run.write("report.html")')
         assert max(map(cell_len, str(run).splitlines())) <= int(width)
     assert repr(run) == f"<concurve.Run {run.id}>"
@@ -333,6 +334,7 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
             'print(concurve.load("2026-1")); run the command by hand',
         ),
         ("9 more: concurve export 2026-1 --format csv", "9 more: run.frame()"),
+        ("9 more (concurve show 2026-1 --figures)", "9 more (run.frame())"),
         ("(concurve explain 2026-1 --json)", "(speedup_lost of its cells)"),
         ("concurve explain 2026-1 does so.", "run.explain() does so."),
         (

@@ -75,9 +75,11 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
         "latency_seconds_p95": 0.02e-3, "operations": 10000}),
     "fio-3.32-mixed": ("fio", {
         "iops": 13487, "bytes_per_second": 48.8 * 2**20 + 3950 * 2**10,
-        "latency_seconds": 28.07318e-6}),
+        "latency_seconds": 28.07318e-6, "read_latency_seconds": 68.75e-6,
+        "write_latency_seconds": 28.07318e-6}),
     "fio-2.1": ("fio", {
-        "iops": 6086, "bytes_per_second": 24345e3, "latency_seconds": 330.2e-6}),
+        "iops": 6086, "bytes_per_second": 24345e3, "latency_seconds": 330.2e-6,
+        "read_latency_seconds": 330.2e-6}),
     "k6-1.0": ("k6", {
         "requests_per_second": 6.56109, "latency_seconds": 0.14036,
         "latency_seconds_p95": 0.14821, "iterations_per_second": 6.56109,

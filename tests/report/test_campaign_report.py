@@ -24,7 +24,8 @@ from concurve.exports import export_campaign, render_campaign
 from concurve.findings.campaign import CampaignReport
 from concurve.findings.explanation import CellExplanation, Limit
 from concurve.findings.published import PublishedTable
-from concurve.findings.run import Report
+from concurve.findings.run import Report, TrialFindings
+from concurve.findings.scaling import ScalingFinding
 from concurve.measuring.campaign_laboratory import CampaignRunner
 from concurve.measuring.heads import new_campaign_head
 from concurve.report.document import Caption, Overview, walk
@@ -190,6 +191,22 @@ def test_json_has_both_as_their_schemas_say(stored: Store, row: CampaignRow) -> 
     assert [claim["cell"] for claim in first["claims"]] == [
         {"cpus": 2, "threads": 2}, {"cpus": 1, "threads": 2}
     ]  # fmt: skip
+
+
+def test_the_models_of_a_campaign_know_the_cpus_of_its_runs(
+    stored: Store, plain: CampaignReport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without them they would predict beyond CPUs that are used up."""
+    asked: list[object] = []
+
+    def spying(findings: TrialFindings, granted: object = None) -> tuple[ScalingFinding, ...]:
+        asked.append(granted)
+        return ()
+
+    monkeypatch.setattr("concurve.analysis.scaling.scaling_of", spying)
+    campaign, db = plain.campaign.id, f"--db={stored.url}"
+    assert CliRunner().invoke(app, ["show", campaign, "--json", "--models", db]).exit_code == 0
+    assert asked and all(asked)
 
 
 def test_show_has_models_of_a_campaign_in_json_only(stored: Store, plain: CampaignReport) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,10 +11,11 @@ from rich.cells import cell_len
 
 from concurve.definition.study import Rules
 from concurve.findings.explanation import Cause, CellExplanation, Limit
-from concurve.findings.run import Report
-from concurve.report.document import Chart, Section, Table, walk
+from concurve.findings.run import PRECISION, Finding, Report
+from concurve.report.document import Chart, List, Section, Table, walk
+from concurve.report.sections import overview
 from concurve.report.sections.figures import first
-from concurve.report.sections.overview import limited
+from concurve.report.sections.overview import Room, limited
 from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import SCREEN, lines, report_line
 from concurve.store import Store
@@ -138,7 +140,31 @@ def test_what_does_not_fit_on_a_screen_is_counted() -> None:
     (left,) = re.findall(r"(\d+) more warnings: --all", kept)
     (before,) = re.findall(r"(\d+) more warnings: --all", "\n".join(map(str, lines(every, 79))))
     assert int(left) == int(before) + 1
-    assert "more figures (concurve export" in kept
+    assert "more figures (concurve show" in kept
+
+
+def test_a_precision_that_was_missed_is_told_where_its_warning_has_no_room() -> None:
+    """The run has a wide spread, and a hook that is warned of first."""
+    wide = Rules(repeats_min=5, repeats_max=6, precision=0.01)
+    report = made_run(Store(), amdahl, cv=0.1, rules=wide, threads=(1, 2, 4))
+    (missed,) = (item for item in report.sentences if item.subject == PRECISION)
+    begun = missed.sentence.partition(",")[0].partition(":")[0]
+    assert begun == "3 of 3 cells missed the precision of ±1 %"
+    first = [Finding(kind="warning", sentence=f"Warning {number}.") for number in (1, 2)]
+    others = [item for item in report.sentences if item.kind != "warning"]
+    crowded = msgspec.structs.replace(report, sentences=(*others, *first, missed))
+    for room, said in ((Room(9, 1), f"{begun} and 1 more warning: --all"), (Room(9, 3), "")):
+        *_, last = (str(item) for item in warned(crowded, room))
+        assert (said in last) if said else (missed.sentence in last)
+    alone = msgspec.structs.replace(crowded, sentences=(*others, first[0], missed))
+    assert f"{begun}: --all" in str(warned(alone, Room(9, 1))[-1])
+
+
+def warned(report: Report, room: Room) -> tuple[Any, ...]:
+    """The lines with the warnings of a view with so much room."""
+    (found,) = overview.warnings(report, room)
+    assert isinstance(found, List)
+    return found.items
 
 
 def test_the_legend_says_why_brackets_are_wider_than_the_table() -> None:

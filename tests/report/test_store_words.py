@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -85,6 +86,38 @@ def test_the_command_line_names_the_store_that_was_given(
     given = str(tmp_path / "k2.db")
     assert f"concurve runs --db {given} lists them" in refused("--db", given)
     assert "concurve runs lists them" in refused()
+
+
+@pytest.mark.usefixtures("empty_charts")
+def test_a_report_names_the_store_that_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever types a command of a page, a Markdown report, or one that Python wrote."""
+    monkeypatch.setenv("CONCURVE_DB", str(tmp_path / "default.db"))
+    given = str(tmp_path / "k2.db")
+    for name in ("default.db", "k2.db"):
+        with_run(tmp_path / name)
+        store = Store(str(tmp_path / name))
+        store.set_state(store.find_run("last").id, "interrupted", "stopped; concurve resume last")
+        store.close()
+    monkeypatch.chdir(tmp_path)
+    told = re.compile(r"concurve (?:show|explain|export|resume|compare) (?:\d{8}-[\w-]+|last)")
+
+    def commands(*argv: str, file: str) -> list[str]:
+        """What follows the commands on a run in a report."""
+        monkeypatch.setattr(sys, "argv", ["concurve", *argv])
+        main()
+        text = (tmp_path / file).read_text()
+        return [text[found.end() :][:5] for found in told.finditer(text)]
+
+    for file in ("a.html", "a.md"):
+        for verb, option in (("report", "-o"), ("export", "-o")):
+            asked = (verb, "last", option, file)
+            plain = commands(*asked, file=file)
+            named = commands(*asked, "--db", given, file=file)
+            assert plain and named == [" --db"] * len(plain) and " --db" not in plain
+    concurve.load(db=given).write("b.html")
+    assert f"--db {given}" in (tmp_path / "b.html").read_text()
 
 
 def test_an_error_in_python_names_the_store_and_has_no_other_error_behind_it(

@@ -306,7 +306,7 @@ def _finding(
     limit, not the curve; nor where no model describes the curve, or the chosen one has no value."""
     result = _as_printed(result, work.name, group, name)
     ceilings = list(_ceilings(group, work.name, result, pools))
-    if not apart:
+    if not apart and result.misfit is None:
         apart = _used_up(work.name, result, ceilings)
     is_open = not apart and result.misfit is None
     far = [FAR * max(result.levels)]

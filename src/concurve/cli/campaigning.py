@@ -181,7 +181,7 @@ def _measure(
             site=hosts or this_machine(),
         )
         rows = runner.resume(allowed, to_wait) if resume else runner.start()
-    write_campaign(store, head.id, files)
+    write_campaign(store, head.id, files, words=with_store)
     show_campaign(store, head.id, files.get("html"))
     _refuse_missing(head, store, rows)
 
@@ -196,7 +196,7 @@ def _written_if_it_fails(
     except ConcurveError:
         with written_if_possible():
             if any(store.has_trials(row.run) for row in store.members(head.id) if row.run):
-                write_campaign(store, head.id, files)
+                write_campaign(store, head.id, files, words=with_store)
         raise
 
 

@@ -39,7 +39,7 @@ def verb(run: str, kind: str | None, file: Path | None, db: str | None) -> None:
     """Write a run or a campaign as data."""
     from concurve import exports
     from concurve.analysis.run import trial_findings_of
-    from concurve.cli.streams import tell_bytes, tell_hidden, tell_json
+    from concurve.cli.streams import tell_bytes, tell_hidden, tell_json, with_store
     from concurve.report import csv
     from concurve.store import Store
 
@@ -53,7 +53,7 @@ def verb(run: str, kind: str | None, file: Path | None, db: str | None) -> None:
         one_run = kind in ("trials", "hdr", "collapsed", "firefox")
         form: exports.Format = "csv" if one_run else exports.FORMATS[f".{kind}"]
         exports.check_campaign_format(form)
-        content = exports.export_campaign(store, campaign, form)
+        content = exports.export_campaign(store, campaign, form, with_store)
     elif kind == "trials":
         found = trial_findings_of(store, store.find_run(run), with_warned=False)
         content = csv.trials(found).encode()
@@ -62,7 +62,8 @@ def verb(run: str, kind: str | None, file: Path | None, db: str | None) -> None:
     elif kind in ("collapsed", "firefox"):
         content = exports.export_blocked(store, store.find_run(run), kind)
     else:
-        content = exports.export_run(store, store.find_run(run), exports.FORMATS[f".{kind}"])
+        form = exports.FORMATS[f".{kind}"]
+        content = exports.export_run(store, store.find_run(run), form, with_store)
     if file is not None:
         exports.write(file, content)
     elif kind in ("json", "firefox"):

@@ -262,7 +262,7 @@ def _is_shown_complete(head: RunHead, store: Store, files: dict[Format, Path]) -
         return False
     more = "; more trials are for a new run, with --repeats" if stop.kind == "complete" else ""
     note(f"run {head.id} was complete ({stop.reason}): no trial was run{more}")
-    write_run(store, head.id, files)
+    write_run(store, head.id, files, words=with_store)
     show_run(store, head.id, files.get("html"))
     _refuse_failed_cells(head, store)
     return True
@@ -299,15 +299,29 @@ def _measure(
                 note(f"note: {short}")
             if open_ := undirected_before(head):
                 note(f"note: {open_}")
+            if late := clock_set_back(head, store):
+                note(f"note: {late}")
             runner.start()
     except ConcurveError:
         with written_if_possible():
             if store.has_trials(head.id):
-                write_run(store, head.id, files)
+                write_run(store, head.id, files, words=with_store)
         raise
-    write_run(store, head.id, files)
+    write_run(store, head.id, files, words=with_store)
     show_run(store, head.id, files.get("html"))
     _refuse_failed_cells(head, store)
+
+
+def clock_set_back(head: RunHead, store: Store) -> str:
+    """That ``last`` will not mean this new run, because another one began later by the clock of its
+    machine; empty if it will. A store knows the order of runs by nothing else."""
+    newest = store.runs(with_heads=False)[-1:]
+    if not newest or newest[0].started <= head.started:
+        return ""
+    return (
+        f"run {newest[0].id} in this store began later by its clock, so `last` still means that "
+        f"one; this run is {head.id}"
+    )
 
 
 #: So many of the cells that failed are named.

@@ -38,6 +38,7 @@ def verb(
     """Write a run's or a campaign's report, and its charts if asked."""
     from concurve import exports
     from concurve.cli.measuring import Exports
+    from concurve.cli.streams import with_store
     from concurve.store import Store
 
     asked = Exports(**files).files()
@@ -54,9 +55,9 @@ def verb(
     store = Store.existing(db)
     campaign = store.find_campaign(run)
     written = (
-        exports.write_run(store, run, asked, charts)
+        exports.write_run(store, run, asked, charts, with_store)
         if campaign is None
-        else exports.write_campaign(store, campaign.id, asked, charts)
+        else exports.write_campaign(store, campaign.id, asked, charts, with_store)
     )
     for path in written:
         print(path)

@@ -84,7 +84,7 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     """
     run = stored_run(store, row)
     first, accounts = FirstRecord(run.first_key), AccountReader(run)
-    warnings = ReportedWarnings(run.used)
+    warnings = ReportedWarnings(run.used, run.head.study)
     read_records(store, row.id, (first, accounts, warnings))
     findings = analyse(run, first.record, warned=warnings.found(run.plan))
     try:

@@ -102,6 +102,10 @@ CONDITIONS_TOLD = 6
 #: The subject of a warning that a cell was skipped.
 SKIPPED = "skipped"
 
+#: The subject of the warning that cells missed the precision; it begins with how many did, up to
+#: the first percent sign.
+PRECISION = "precision"
+
 #: The subject of a warning that a program of the trials reported.
 REPORTED = "reported"
 #: The same where a load says that it was busy, and so may limit the rate.

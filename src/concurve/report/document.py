@@ -393,6 +393,7 @@ def reworded(document: Document, words: Callable[[str], str]) -> Document:
         document,
         head=_all_reworded(document.head, words),
         blocks=_all_reworded(document.blocks, words),
+        footer=words(document.footer),
         shorter=document.shorter and reworded(document.shorter, words),
     )
 

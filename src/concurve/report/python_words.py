@@ -37,7 +37,7 @@ _WORDS = re.compile(
     r"|concurve show (?P<shown>[\w-]+)(?= *[,;]| *$)"
     r"|concurve resume (?P<resumed>[\w-]+)(?: --db (?P<place>'[^']*'|[^\s;,']*[^\s;,'.]))?"
     r"(?: --max-time (?P<allowed>[\w.]*\w))?"
-    r"|concurve export (?P<exported>[\w-]+) --format csv"
+    r"|concurve (?:export (?P<exported>[\w-]+) --format csv|show (?P<listing>[\w-]+) --figures)"
     r"|concurve explain [\w-]+ --json(?P<lost>)"
     r"|concurve explain (?P<explained>[\w-]+)(?![\w-]| --)"
     r"|concurve compare (?P<compared>RUN1 RUN2)"
@@ -89,6 +89,7 @@ _SAID: dict[str, Callable[[str, re.Match[str]], str]] = {
     "place": _resumed,
     "allowed": _resumed,
     "exported": lambda found, _: "run.frame()",
+    "listing": lambda found, _: "run.frame()",
     "lost": lambda found, _: "speedup_lost of its cells",
     "explained": lambda found, _: "run.explain()",
     "compared": lambda found, _: "concurve.compare(RUN1, RUN2)",

@@ -244,20 +244,19 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
 
 
 def _left_out(names: Sequence[str], width: int, table: Table) -> list[str]:
-    """``not shown: efficiency, cpu_seconds and 45 more``: as many names as fit on a line, none of a
-    terse table. How to see them stands behind, or on a line of its own."""
-    how = table.more
+    """``not shown: efficiency and 45 more (how to see them)``: on one line, with as many names as
+    it has room for, none of a terse table. How to see them stands on a line of its own where there
+    is no room."""
+    how = f" ({table.more})" if table.more else ""
     for some in range(0 if table.terse else min(len(names), _NAMES_MAX), 0, -1):
         more = f" and {len(names) - some} more" if some < len(names) else ""
-        text = f"not shown: {', '.join(names[:some])}{more}"
-        if cell_len(text) < width:
-            break
-    else:
-        text = f"{len(names)} more figures"
-    if not how:
-        return [text]
-    both = f"{text} ({how})"
-    return [both] if cell_len(both) <= width else [f"{text}:", how]
+        text = f"not shown: {', '.join(names[:some])}{more}{how}"
+        if cell_len(text) <= width:
+            return [text]
+    text = f"{len(names)} more figures"
+    if cell_len(text + how) <= width:
+        return [text + how]
+    return [f"{text}:", table.more] if table.more else [text]
 
 
 def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:

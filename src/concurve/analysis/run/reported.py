@@ -1,4 +1,5 @@
-"""The warnings that programs of a trial reported: records → each once, with its trials and cells.
+"""The warnings that programs of a trial reported, and that an attached server was another one in
+some trials: records → each once, with its trials and cells.
 
 A program reports them as the fact ``warnings``, a list of texts, or as that key of another fact: a
 search for a rate has a fact of its own. What a load warns of its steadiness differs from trial to
@@ -18,6 +19,7 @@ import msgspec
 from concurve import words
 from concurve.analysis.records import StoredRecord, read_records
 from concurve.analysis.sentences.naming import name
+from concurve.definition.study import Study
 from concurve.errors import StoreError
 from concurve.findings.run import BUSY_LOAD, REPORTED, Finding
 from concurve.planning.plan import Plan
@@ -53,6 +55,7 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 class _Role(msgspec.Struct):
     name: str = ""
     facts: dict[str, Any] = {}
+    pid: int | None = None
 
 
 class _Record(msgspec.Struct):
@@ -70,9 +73,9 @@ class _Unsteady(NamedTuple):
 
 
 class ReportedWarnings:
-    """The warnings in the trials in use of a run, ``used`` by cell."""
+    """The warnings in the trials in use of a run, ``used`` by cell. ``study``: what it measured."""
 
-    def __init__(self, used: Mapping[int, Sequence[TrialKey]]) -> None:
+    def __init__(self, used: Mapping[int, Sequence[TrialKey]], study: Study) -> None:
         each = RECORDS_MAX // max(len(used), 1)
         self._wanted = {cell: set(keys[:each]) for cell, keys in used.items() if each}
         self._left = {cell: len(keys) for cell, keys in self._wanted.items()}
@@ -87,6 +90,13 @@ class ReportedWarnings:
         self._varying: set[tuple[str, str]] = set()
         #: Role → the cells of the trials in which its load was not steady, and how in each.
         self._unsteady: dict[str, list[tuple[int, _Unsteady]]] = {}
+        #: Attached roles by their names, with the trials of each first process that they had. Where
+        #: a hook runs, it may be what starts them again for each trial.
+        self._attached: dict[str, Counter[int]] = {
+            role.name: Counter()
+            for role in study.roles
+            if role.attach is not None and not study.hooks.texts()
+        }
 
     def cells(self) -> Collection[int]:
         """The cells that have a trial in use."""
@@ -101,9 +111,11 @@ class ReportedWarnings:
         cell = stored.key.cell
         self._left[cell] -= 1
         self._read[cell] += 1
-        roles = _roles(stored.raw)
+        roles = _roles(stored.raw) if self._attached or _MARK in stored.raw else []
         told: dict[tuple[str, str], str] = {}
         for role in roles:
+            if role.name in self._attached and role.pid is not None:
+                self._attached[role.name][role.pid] += 1
             unsteady = _unsteady(role.facts)
             if unsteady is not None:
                 self._unsteady.setdefault(role.name, []).append((cell, unsteady))
@@ -133,7 +145,23 @@ class ReportedWarnings:
         told = [finding for _, finding in said[:_KINDS_TOLD]]
         if more := len(said) - len(told):
             told.append(_warning(f"And {words.count(more, 'more kind')} of warnings."))
-        return tuple(told)
+        return (*map(_of_restart, self._restarts(plan)), *told)
+
+    def _restarts(self, plan: Plan) -> Iterator[str]:
+        """That a unit or a container was restarted between trials: a process that ends fails its
+        trial. Its first process is the one that the record names."""
+        for role, trials in self._attached.items():
+            if len(trials) < 2:
+                continue
+            attach = next(it.attach for it in plan.study.roles if it.name == role)
+            most, second = trials.most_common(2)
+            others = words.count(trials.total() - most[1], "trial")
+            yield (
+                f"Role {role} ({attach}) was restarted during the run: its first process was "
+                f"{most[0]} in {words.count(most[1], 'trial')}, and another one, such as "
+                f"{second[0]}, in {others}. Caches and connections began anew: start a new run "
+                "without a restart."
+            )
 
     def _sentence(self, plan: Plan, which: tuple[str, str], trials: Counter[int]) -> str:
         example = ", for example" if which in self._varying else ""
@@ -184,7 +212,7 @@ def reported_warnings(
     store: Store, run: str, used: Mapping[int, Sequence[TrialKey]], plan: Plan
 ) -> tuple[Finding, ...]:
     """The same of a stored run; none where a record is damaged: figures are shown without them."""
-    reader = ReportedWarnings(used)
+    reader = ReportedWarnings(used, plan.study)
     try:
         read_records(store, run, (reader,))
     except StoreError:
@@ -209,10 +237,11 @@ def _rounded_up(seconds: float) -> float:
     return math.ceil(seconds / step - 1e-9) * step
 
 
+def _of_restart(sentence: str) -> Finding:
+    return Finding(kind="warning", sentence=sentence)
+
+
 def _roles(record: bytes) -> list[_Role]:
-    """The roles of a record that has a warning."""
-    if _MARK not in record:
-        return []
     try:
         return msgspec.json.decode(record, type=_Record).roles
     except msgspec.MsgspecError:

@@ -11,7 +11,7 @@ from concurve.analysis.sentences.naming import name, subject
 from concurve.analysis.unset import Unset
 from concurve.definition.study import unused_factors
 from concurve.findings.cells import CellFindings, Reject, on_hosts
-from concurve.findings.run import SKIPPED, Finding
+from concurve.findings.run import PRECISION, SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
 from concurve.readings.hook_outputs import hooks_said
@@ -54,15 +54,14 @@ def warnings_of(
         *_left_out(head),
         *_unused(head, plan),
     ]
-    after = [
-        *_doubtful(head, plan, cells, rejects, again, is_answer_open),
-        *_imprecise(head, protocol, cells, is_planned),
-        *_refused(first),
-        *_hooks(first, unset),
-    ]
+    doubtful = _doubtful(head, plan, cells, rejects, again, is_answer_open)
+    imprecise = _imprecise(head, protocol, cells, is_planned)
+    after = [*_refused(first), *_hooks(first, unset)]
     return [
         *(Finding(kind="warning", sentence=text) for text in before),
         *_skipped(plan, cells),
+        *(Finding(kind="warning", sentence=text) for text in doubtful),
+        *(Finding(kind="warning", sentence=text, subject=PRECISION) for text in imprecise),
         *(Finding(kind="warning", sentence=text) for text in after),
     ]
 

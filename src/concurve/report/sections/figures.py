@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -52,9 +52,9 @@ _STATUS, _TRIALS, _REASONS = 1, 2, 1_000
 _CELLS_FIRST, _COLUMNS_FIRST = 20, 5
 # A remark names at most this many cells.
 _NAMED_MAX = 3
-#: By so much, as a logarithm, a speed-up differs from the ratio of medians: by a tenth.
-_FAR_FROM_MEDIANS = math.log(1.1)
-#: Of so many cells all figures are listed.
+#: By so much, as a logarithm, a speed-up differs from the ratio of medians: who divides sees it.
+_FAR_FROM_MEDIANS = math.log(1.02)
+#: Of so many cells ``show --figures`` lists all figures.
 _LISTED = 12
 
 #: ``latency of a request, p99``: of what is said of the rate beside it.
@@ -66,7 +66,9 @@ _RELATIVE = ("speedup", "efficiency")
 
 def brief(findings: Findings, *, terse: bool = False) -> Section:
     """The table, and what became of cells that are not well."""
-    table = msgspec.structs.replace(_table(findings, []), terse=terse)
+    table = msgspec.structs.replace(
+        _table(findings, []), terse=terse, legend=partial(_legend, findings, terse=terse)
+    )
     return Section("", (table, *_remarks(findings)))
 
 
@@ -165,8 +167,9 @@ def confidence(findings: Findings, names: Iterable[str] | None = None) -> str:
     return " or ".join(f"{value:.4g} %" for value in sorted(100 * value for value in known))
 
 
-def _legend(findings: Findings, columns: Sequence[Column]) -> str:
-    """How to read the intervals of some columns; empty if none has an interval."""
+def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = False) -> str:
+    """How to read the intervals of some columns; empty if none has an interval. ``terse``: without
+    what a reader asks only who divides medians."""
     known = confidence(findings, [column.name for column in columns])
     if not known:
         return ""
@@ -177,8 +180,8 @@ def _legend(findings: Findings, columns: Sequence[Column]) -> str:
         parts = [f"medians, ± half the {known} interval or (low to high)"]
     if any(_is_step_alone(cell, column.name) for column in columns for cell in findings.cells):
         parts.append("where all trials are the same, ± is the step of their readings")
-    if "speedup" in [column.name for column in columns] and _by_blocks(findings):
-        parts.append("speed-ups compare trials of one block, and differ from ratios of medians")
+    if not terse and _by_blocks(findings, {column.name for column in columns}):
+        parts.append("speed-ups compare neighbouring trials, not these medians")
     if not marks and _has_wider_brackets(findings, columns):
         parts.append("[ ] for the best of several")
     parts += [words for mark, words in _MARKS.items() if mark in marks]
@@ -193,20 +196,25 @@ def _is_step_alone(cell: CellFindings, name: str) -> bool:
     return cell.resolutions.get(name, 0.0) > 0
 
 
-def _by_blocks(findings: Findings) -> bool:
-    """Is a speed-up far from the ratio of the medians that stand beside it, whichever of them it is
-    of? So where the machine became slower from block to block."""
-    apart = (list(_from_medians(cell, findings)) for cell in findings.cells)
+def _by_blocks(findings: Findings, shown: Collection[str]) -> bool:
+    """Is a speed-up of the table apart from the ratio of the medians that stand beside it,
+    whichever of them it is of? So where the machine became slower from block to block."""
+    if "speedup" not in shown:
+        return False
+    apart = (list(_from_medians(cell, findings, shown)) for cell in findings.cells)
     return any(min(found) > _FAR_FROM_MEDIANS for found in apart if found)
 
 
-def _from_medians(cell: CellFindings, findings: Findings) -> Iterator[float]:
-    """How far the speed-up is from the ratio of the medians of each figure that it may be of, a
-    time or a rate, as a logarithm."""
+def _from_medians(
+    cell: CellFindings, findings: Findings, shown: Collection[str]
+) -> Iterator[float]:
+    """How far the speed-up is from the ratio of the medians of each figure shown that it may be of,
+    a time or a rate, as a logarithm."""
     if cell.base is None or "speedup" not in cell.indicators:
         return
     own, base = cell.indicators, findings.cells[cell.base].indicators
-    for name in {findings.primary, "wall_seconds", "rate_per_second"} & own.keys() & base.keys():
+    of = {findings.primary, findings.ranked, "wall_seconds", "rate_per_second"}
+    for name in of & set(shown) & own.keys() & base.keys():
         values = own["speedup"].value, own[name].value, base[name].value
         if all(0 < value < math.inf for value in values):
             speedup, above, below = map(math.log, values)
@@ -244,7 +252,9 @@ def _table(findings: Findings, last: Sequence[Column]) -> Table:
         title="One row a cell: its levels, then each indicator with its interval.",
         sortable=True,
         legend=partial(_legend, findings),
-        more=f"concurve export {findings.run.id} --format csv",
+        more=f"concurve export {findings.run.id} --format csv"
+        if len(cells) > _LISTED
+        else f"concurve show {findings.run.id} --figures",
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
     CPUS,
@@ -20,6 +21,7 @@ from concurve.findings.explanation import (
 from concurve.findings.limits import limits_told, recommended_below, share_cpus
 from concurve.findings.run import (
     BUSY_LOAD,
+    PRECISION,
     SKIPPED,
     Finding,
     Findings,
@@ -228,7 +230,9 @@ def warnings(
         shown.append(Paragraph(run.reason, Tone.WARNING, lead=run.state))
     if all_of_them:
         shown += _of_kind(findings, "note")
-    elif left := _left_out(findings, room, len(found) - len(kept), not rejects_follow):
+    elif left := _left_out(
+        findings, room, [item for item in found if item not in kept], not rejects_follow
+    ):
         shown.append(Paragraph(left))
     if shown:
         yield List(tuple(shown))
@@ -251,12 +255,18 @@ def _first_of_each(found: Iterable[Finding]) -> list[Finding]:
     return list(first.values())
 
 
-def _left_out(findings: Findings, room: Room, warnings: int, with_rejects: bool) -> str:
-    """``8 trials rejected: an error (8). 2 more warnings: --all``; empty if nothing is left out."""
+def _left_out(
+    findings: Findings, room: Room, warnings: Sequence[Finding], with_rejects: bool
+) -> str:
+    """``8 trials rejected: an error (8). 2 of 3 cells missed the precision of ±5 % and 2 more
+    warnings: --all``; empty if nothing is left out. How precise the figures are is told of every
+    run: who reads the table goes by it."""
     answers = len(list(_of_kind(findings, "answer"))) - len(_told(findings, room))
-    counts = {"more answer": answers, "more warning": warnings}
-    said = [fmt.count(number, what) for what, number in counts.items() if number]
-    more = f"{' and '.join(said)}: --all" if said else ""
+    missed = [item for item in warnings if item.subject == PRECISION]
+    counts = {"more answer": answers, "more warning": len(warnings) - len(missed)}
+    said = [f"{item.sentence.partition(' %')[0]} %" for item in missed]
+    said += [fmt.count(number, what) for what, number in counts.items() if number]
+    more = f"{words.listed(said)}: --all" if said else ""
     rejects = rejected.summary(findings, with_doubts=False) if with_rejects else ""
     return ". ".join(filter(None, (rejects, more)))
 

@@ -128,7 +128,8 @@ def brief_sections(
     if Topic.PUBLISHED in topics:
         yield published.section(findings) or _none_of(Topic.PUBLISHED, topics)
     if Topic.MODELS in topics:
-        yield scaling.brief(models) or _none_of(Topic.MODELS, topics)
+        told = [limit.cell for limit in limits]
+        yield scaling.brief(models, told) or _none_of(Topic.MODELS, topics)
     if Topic.REJECTED in topics:
         has_any = bool(findings.rejects)
         yield rejected.section(findings) if has_any else _none_of(Topic.REJECTED, topics)

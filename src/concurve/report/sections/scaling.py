@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from concurve.findings.explanation import CPUS, CellExplanation
 from concurve.findings.run import Report
 from concurve.findings.scaling import ScalingFinding
 from concurve.report import format as fmt
@@ -32,21 +33,34 @@ _NO_CAUSE = (
 )
 
 
+#: Causes that hold a throughput where it is, whatever the shape of the curve before.
+_CEILINGS = {
+    "cpu": "the CPUs",
+    "stage": "one stage for which the others wait",
+    "memory": "the bandwidth of memory",
+    "quota": "a quota of CPU time",
+    "client": "the load generator",
+}
+#: Limits of a cell that these name already.
+_NAMED_ALREADY = ("", CPUS, "load")
+
+
 def section(report: Report) -> Section | None:
     """The models in a full report. They describe curves; where the report names causes, it says so
     here."""
-    found = brief(report.scaling)
+    found = brief(report.scaling, report.explanation.cells if report.explanation else ())
     if found is None or report.explanation is None:
         return found
     return msgspec.structs.replace(found, blocks=(*found.blocks, Paragraph(_NO_CAUSE, Tone.SOFT)))
 
 
-def brief(found: Sequence[ScalingFinding]) -> Section | None:
-    """The models in sentences, and as a table where there are several groups of cells."""
+def brief(found: Sequence[ScalingFinding], cells: Sequence[CellExplanation] = ()) -> Section | None:
+    """The models in sentences, and as a table where there are several groups of cells. ``cells``
+    say what limits them, of which a prediction knows nothing."""
     if not found:
         return None
-    sentences = List(tuple(_sentences(found[:GROUPS_IN_SENTENCES])))
-    more = List(tuple(_sentences(found[GROUPS_IN_SENTENCES:])), detail=Detail.BRIEF)
+    sentences = List(tuple(_sentences(found[:GROUPS_IN_SENTENCES], cells)))
+    more = List(tuple(_sentences(found[GROUPS_IN_SENTENCES:], cells)), detail=Detail.BRIEF)
     blocks = [sentences, *([more] if more.items else [])]
     table = [_table(found)] if len(found) > 1 else []
     how = Paragraph(_subject(found), Tone.SOFT, detail=Detail.FULL)
@@ -62,15 +76,39 @@ def scaling_document(found: ScalingFinding, detail: Detail = Detail.BRIEF) -> Do
     return at_detail(document, detail)
 
 
-def _sentences(found: Sequence[ScalingFinding]) -> Iterator[Paragraph]:
+def _sentences(
+    found: Sequence[ScalingFinding], cells: Sequence[CellExplanation]
+) -> Iterator[Paragraph]:
     for item in found:
         group = fmt.setting(item.group)
         if item.answers:
-            yield Paragraph(" ".join(item.answers), lead=group)
+            yield Paragraph(" ".join((*item.answers, *_not_known(item, cells))), lead=group)
         elif item.fit is None:
             yield Paragraph(f"No model fitted: {item.reason}.", Tone.WARNING, lead=group)
         for sentence in item.warnings:
             yield Paragraph(sentence, Tone.WARNING)
+
+
+def _not_known(item: ScalingFinding, cells: Sequence[CellExplanation]) -> Iterator[str]:
+    """That a prediction does not know what limits the greatest level, where that is a ceiling."""
+    if item.fit is None or item.expected is None:
+        return
+    top = max(item.fit.levels)
+    wanted = {**item.group, item.work: top}.items()
+    for cell in cells:
+        if (
+            cell.cause not in _CEILINGS
+            or cell.loses_nothing
+            or not wanted <= cell.parameters.items()
+        ):
+            continue
+        is_new = cell.limit not in _NAMED_ALREADY
+        what = "one busy thread" if cell.cause == "cpu" and is_new else _CEILINGS[cell.cause]
+        named = f"{what} ({cell.limit})" if is_new else what
+        yield (
+            f"No model knows what limits {item.work}={top:g}: {named}. Where it limits more as "
+            "well, throughput stays below the prediction."
+        )
 
 
 def _table(found: Sequence[ScalingFinding]) -> Table:
