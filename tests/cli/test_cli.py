@@ -566,6 +566,19 @@ def test_a_word_among_the_numbers_of_workers_runs_nothing(lab: Lab) -> None:
     assert "levels of threads: x is no number" in done.stderr
 
 
+def test_two_programs_where_one_is_measured_are_told(lab: Lab) -> None:
+    for name in ("old", "new"):
+        (lab.folder / name).write_text("#!/bin/sh\n")
+        (lab.folder / name).chmod(0o755)
+    done = lab.run("sweep", *QUICK, "--dry-run", "--", "nice", "./old", "./new")
+    assert done.returncode == 0, done.stderr
+    assert "note: one command is measured, ./old with the argument ./new;" in done.stderr
+    assert "versions are compared by -P version old,new -- ./{version}" in done.stderr
+    line = ("sweep", "-P", "version", "old,new", *QUICK, "--dry-run", "--", "./{version}")
+    done = lab.run(*line)
+    assert done.returncode == 0 and "note: one" not in done.stderr
+
+
 def test_levels_that_fall_together_here_are_told(lab: Lab) -> None:
     line = ("sweep", "-P", "n", "0.1%,0.2%,3,4", *QUICK, "--dry-run", "--", "echo", "{n}")
     done = lab.run(*line)
