@@ -426,6 +426,10 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "a command in quotes": (
         2, ("--", "sleep 0.1"),
         ('"sleep 0.1" was not found', "each word by itself: sleep 0.1", "sh -c 'sleep 0.1'")),
+    "two commands in quotes": (
+        2, ("--", "sleep 0.1", "sleep 0.2"),
+        ('"sleep 0.1" was not found', "one command, each word by itself: sleep 0.1",
+         "-P version old,new -- ./{version}")),
     "a wait for a command that does not exist": (
         2, ("--wait-quiet", "5m", "--", "no-such-program"), ("no-such-program", "try: ")),
 }  # fmt: skip
