@@ -8,6 +8,7 @@ import pytest
 from concurve.analysis.run import findings_of
 from concurve.definition.beside_line import Beside
 from concurve.definition.study_line import sweep_study
+from concurve.findings.run import Findings
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.store import Store
@@ -60,3 +61,22 @@ def test_figures_of_a_client_say_whose_they_are() -> None:
     assert found.indicator("wall_seconds").label == "wall time", "it is that of the work"
     alone = made_run(Store(":memory:"), lambda n: 1.0, n=(1, 2))
     assert alone.indicator("cpu_seconds").label == "CPU time"
+
+
+def test_a_rate_is_of_runs_where_no_operations_are_reported() -> None:
+    plain = made_run(Store(":memory:"), lambda n: 1.0, n=(1, 2))
+    assert plain.indicator("rate_per_second").label == "runs per second"
+    assert plain.indicator("rate_per_second").note.startswith("one over the wall time")
+    assert plain.indicator("rate_per_worker").label == "runs per second and worker"
+    counting = _counting_operations()
+    assert counting.indicator("rate_per_second").label == "operations per second"
+    assert counting.indicator("rate_per_worker").label == "rate per worker"
+
+
+def _counting_operations() -> Findings:
+    """A program that prints how many operations it did."""
+    study = sweep_study(("./mine", "{n}"), (("n", "1,2"),), 2, extracts=(r"operations=did (\d+)",))
+    store = Store(":memory:")
+    head = new_head(study, "quick", 1, "concurve sweep …")
+    Runner(head, store, FakeEngine(stdout="did 500"), clock=FakeClock(0.001)).start()
+    return findings_of(store, store.find_run(head.id))

@@ -426,6 +426,10 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "a command in quotes": (
         2, ("--", "sleep 0.1"),
         ('"sleep 0.1" was not found', "each word by itself: sleep 0.1", "sh -c 'sleep 0.1'")),
+    "two commands in quotes": (
+        2, ("--", "sleep 0.1", "sleep 0.2"),
+        ('"sleep 0.1" was not found', "one command, each word by itself: sleep 0.1",
+         "-P version old,new -- ./{version}")),
     "a wait for a command that does not exist": (
         2, ("--wait-quiet", "5m", "--", "no-such-program"), ("no-such-program", "try: ")),
 }  # fmt: skip
@@ -564,6 +568,19 @@ def test_a_word_among_the_numbers_of_workers_runs_nothing(lab: Lab) -> None:
     done = lab.run("sweep", "-P", "threads", "1,2,x", *QUICK, "--", "touch", "ran-{threads}")
     assert done.returncode == 2 and not list(lab.folder.glob("ran-*"))
     assert "levels of threads: x is no number" in done.stderr
+
+
+def test_two_programs_where_one_is_measured_are_told(lab: Lab) -> None:
+    for name in ("old", "new"):
+        (lab.folder / name).write_text("#!/bin/sh\n")
+        (lab.folder / name).chmod(0o755)
+    done = lab.run("sweep", *QUICK, "--dry-run", "--", "nice", "./old", "./new")
+    assert done.returncode == 0, done.stderr
+    assert "note: one command is measured, ./old with the argument ./new;" in done.stderr
+    assert "versions are compared by -P version old,new -- ./{version}" in done.stderr
+    line = ("sweep", "-P", "version", "old,new", *QUICK, "--dry-run", "--", "./{version}")
+    done = lab.run(*line)
+    assert done.returncode == 0 and "note: one" not in done.stderr
 
 
 def test_levels_that_fall_together_here_are_told(lab: Lab) -> None:

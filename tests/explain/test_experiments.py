@@ -515,7 +515,8 @@ def test_the_command_of_a_confirmation_names_the_run_that_it_confirms() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--at", "threads=2"], "--at says how to confirm a cause"),
+        (["--at", "threads=9"], "--at 'threads=9': not a factor with one of its"),
+        (["--budget", "5m"], "--budget says how to confirm a cause"),
         (["--dry-run"], "--dry-run says how to confirm a cause"),
         (["--confirm", "--at", "threads=9"], "--at 'threads=9': not a factor with one of its"),
         (["--confirm", "--budget", "soon"], "--budget"),
@@ -537,6 +538,21 @@ def test_what_cannot_be_confirmed_as_asked_is_refused(
         main()
     assert ended.value.code != 0
     assert message in capsys.readouterr().err
+
+
+def test_one_cell_is_explained_by_its_levels(
+    store: Store,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    head = measured(store, shared)
+    line = ["concurve", "explain", head.id, "--at", "threads=2", "--json"]
+    monkeypatch.setattr("sys.argv", [*line, "--db", str(tmp_path / "concurve.db")])
+    with contextlib.suppress(SystemExit):
+        main()
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert [cell["parameters"] for cell in cells] == [{"threads": 2}]
 
 
 @pytest.mark.parametrize("kind", ["collapsed", "firefox"])

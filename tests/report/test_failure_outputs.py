@@ -58,6 +58,33 @@ def test_the_last_lines_of_the_first_failure_are_shown(
     assert "Nothing was measured" in shown
 
 
+TRACEBACK = """Traceback (most recent call last):
+  File "/srv/app.py", line 7, in <module>
+    main()
+  File "/srv/app.py", line 3, in main
+\treturn  1 / 0
+ZeroDivisionError: division by zero
+"""
+
+
+def test_lines_keep_their_blanks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = failed_run(tmp_path, TRACEBACK, "ZeroDivisionError: division by zero")
+    show_run(store, "last")
+    assert TRACEBACK.expandtabs() in capsys.readouterr().out
+
+
+def test_a_line_that_is_wider_than_the_terminal_is_broken_and_keeps_its_indentation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = failed_run(tmp_path, f"Error: why\n    {'word ' * 20}\n", "Error: why")
+    monkeypatch.setenv("COLUMNS", "60")
+    show_run(store, "last")
+    shown = capsys.readouterr().out.splitlines()
+    broken = [line for line in shown if line.startswith("    word")]
+    assert len(broken) == 1 and all(len(line) <= 60 for line in shown)
+    assert any(line.startswith("      word") for line in shown)
+
+
 def test_a_line_that_is_quoted_is_not_shown_again(tmp_path: Path) -> None:
     store = failed_run(tmp_path, "out of luck\n", "out of luck")
     assert figures_of(store, store.find_run("last"), brief=True).outputs == ()

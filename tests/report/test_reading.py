@@ -347,7 +347,7 @@ def test_a_level_that_fails_is_told_once_and_another_is_explained() -> None:
     shown = "\n".join(line.plain for line in lines(document, 200))
     assert shown.count("fake program_failed") == 1, shown
     assert "(threads=4)" in shown and "it cannot be said: it was skipped" not in shown
-    assert "rejected: the program failed (2)" in shown
+    assert "2 of 10 trials rejected, 8 used: the program failed (2)" in shown
     (warning,) = (item for item in found.findings.sentences if "was skipped" in item.sentence)
     assert warning.subject == "skipped"
 
@@ -389,9 +389,9 @@ def test_who_asks_for_what_was_rejected_sees_each_trial_and_its_output_once() ->
     assert "no config\nof 2" in asked
     assert "role target wrote nothing (threads=4, the program failed)" in asked
     assert "threads=8, the program failed" not in asked, "it was never started"
-    assert asked.count("6 trials rejected") == 1
+    assert asked.count("6 of 10 trials rejected, 4 used: ") == 1
     brief = shown()
-    assert brief.count("6 trials rejected") == 1
+    assert brief.count("6 of 10 trials rejected, 4 used: ") == 1
     assert "trial 1 attempt 2" not in brief and "wrote nothing" not in brief
 
 

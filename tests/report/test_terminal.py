@@ -124,7 +124,7 @@ def test_levels_stay_where_their_headings_are_cut(width: int) -> None:
 def test_says_what_happened() -> None:
     text = printed(samples.troubled(), report="out/report.html")
     assert "! The machine is virtual" in text
-    assert "3 trials rejected: error (2), contaminated (1)" in text
+    assert "3 of 51 trials rejected, 48 used: error (2), contaminated (1)" in text
     assert "skipped: exit code 1 twice: cannot create thread (cpus=1 threads=32)" in text
     assert "! interrupted: stopped by SIGINT in block 5" in text
     assert text.endswith("report: out/report.html\n")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from concurve.cli import options
 from concurve.errors import StudyError
+
+if TYPE_CHECKING:
+    from concurve.findings.explanation import Explanation
+    from concurve.store.run_head import RunHead
 
 HELP = """Say for each cell of a run where its time goes, and what limits it.
 
@@ -13,6 +19,7 @@ HELP = """Say for each cell of a run where its time goes, and what limits it.
 Examples:
   concurve explain
   concurve explain 20261121-0912 --json
+  concurve explain last --at threads=4
   concurve explain last --confirm --budget 5m
   concurve explain last --confirm --at threads=4 --dry-run
 
@@ -45,7 +52,8 @@ trials are stored as a run of their own.
 @click.option(
     "--at",
     metavar="NAME=LEVEL,..",
-    help="With --confirm: the cell (default: the last one with a cause).",
+    help="Show the cells with these levels alone (default: all); with --confirm, that whose cause "
+    "is tried out (default: the last one with a cause).",
 )
 @click.option(
     "--budget",
@@ -91,15 +99,29 @@ def verb(
             return
         row = store.find_run(made)
     else:
-        _refuse_without_confirm({"--at": at, "--budget": budget, "--dry-run": dry_run or None,
+        _refuse_without_confirm({"--budget": budget, "--dry-run": dry_run or None,
                                  "--seed": seed})  # fmt: skip
     found = explain_run(store, row)
+    if at and not confirm:
+        found = _only_at(found, decode_head(row), at)
     if json:
         tell_json(to_json(found))
     elif decode_head(row).confirms is not None:
         print_document(confirmation_document(found.confirmations[0]))
     else:
         print_document(explanation_document(found))
+
+
+def _only_at(found: Explanation, head: RunHead, at: str) -> Explanation:
+    """What is said of the cells with these levels."""
+    import msgspec
+
+    from concurve.definition.study_line import parse_base
+    from concurve.explain.experiments import cells_at
+
+    levels = {factor.name: factor.levels for factor in head.study.factors_at(head.effort)}
+    cells = cells_at(found, parse_base(at, levels, "--at"))
+    return msgspec.structs.replace(found, cells=tuple(cells))
 
 
 def _refuse_without_confirm(given: dict[str, object]) -> None:

@@ -245,6 +245,7 @@ def verb(
     _tell_of_texts(parameters, cpus, is_here)
     _tell_of_words(study, common["secrets"])
     _tell_of_options(command, click.get_current_context().meta[_WORDS])
+    _tell_of_versions(command)
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
@@ -387,6 +388,22 @@ def _tell_of_words(study: Study, secrets: Sequence[str]) -> None:
             )
         elif len(found) == len(factor.levels) and is_called_workers(factor.name):
             note(f"note: levels of {factor.name}: words and no numbers, so it counts no workers")
+
+
+def _tell_of_versions(command: Sequence[str]) -> None:
+    """Say how versions of a program are compared, where the only arguments of one are the paths of
+    others: other tools take several commands."""
+    from concurve.cli.showing import note
+    from concurve.definition.starters import started
+    from concurve.definition.versions import as_levels, other_programs
+
+    words = started(command)
+    if others := other_programs(words):
+        levels, program = as_levels([words[0], *others])
+        note(
+            f"note: one command is measured, {words[0]} with the argument {' '.join(others)}; "
+            f"versions are compared by -P version {levels} -- {program}"
+        )
 
 
 def _tell_of_tool(command: Sequence[str], extracts: Sequence[str]) -> None:

@@ -35,8 +35,8 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="threads_peak", label="threads at peak", better="neither"),
     IndicatorInfo(name="rss_bytes_max", label="peak memory", unit="B", better="lower",
                   note="largest process"),
-    IndicatorInfo(name="rate_per_second", label="total rate", unit="1/s", better="higher",
-                  note="reported operations, else whole runs, per second of wall time"),
+    IndicatorInfo(name="rate_per_second", label="operations per second", unit="1/s",
+                  better="higher", note="that the program reports, over the wall time"),
     IndicatorInfo(name="rate_per_worker", label="rate per worker", unit="1/s", better="higher"),
     IndicatorInfo(name="seconds_per_operation", label="time per operation", unit="s",
                   better="lower", note="wall time over reported operations: no latency, many may "
@@ -85,6 +85,19 @@ _OF_THREADS = (
 
 #: The scheduling settings that the kernel gave the threads of the measured role, by name.
 THREAD_INDICATORS: dict[str, IndicatorInfo] = {info.name: info for info in _OF_THREADS}
+
+#: The rates of a program that reports no operations: a run of it is one.
+OF_RUNS: dict[str, IndicatorInfo] = {
+    info.name: info
+    for info in (
+        IndicatorInfo(name="rate_per_second", label="runs per second", unit="1/s",
+                      better="higher", note="one over the wall time: the program reports no "
+                      "operations"),
+        IndicatorInfo(name="rate_per_worker", label="runs per second and worker", unit="1/s",
+                      better="higher", note="one over the wall time and the workers: the program "
+                      "reports no operations"),
+    )
+}  # fmt: skip
 
 #: Those for which the runner opens a counter of the CPU: who does not ask for one pays for none.
 _OF_CACHES = frozenset({"cache_misses", "cache_misses_per_operation"})

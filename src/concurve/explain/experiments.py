@@ -113,16 +113,7 @@ def cell_to_confirm(explanation: Explanation, wanted: Mapping[str, Level]) -> Ce
     Raises:
         RunError: none of them has anything to be tried out.
     """
-    alike = [
-        cell
-        for cell in explanation.cells
-        if all(str(cell.parameters.get(name)) == str(level) for name, level in wanted.items())
-    ]
-    if not alike:
-        known = "; ".join(describe(cell.parameters) for cell in explanation.cells[:8])
-        raise RunError(
-            f"run {explanation.run} has no cell with {describe(dict(wanted))}", f"one of: {known}"
-        )
+    alike = cells_at(explanation, wanted)
     testable = [cell for cell in alike if cell.cause in TESTABLE and cell.base is not None]
     found = testable or [cell for cell in alike if is_to_be_recorded(cell)]
     if found:
@@ -141,6 +132,25 @@ def cell_to_confirm(explanation: Explanation, wanted: Mapping[str, Level]) -> Ce
         f"a run where the cause is {words.listed(list(TESTABLE), 'or')}; concurve explain "
         f"{explanation.run} says what limits each cell",
     )
+
+
+def cells_at(explanation: Explanation, wanted: Mapping[str, Level]) -> list[CellExplanation]:
+    """The cells with these levels.
+
+    Raises:
+        RunError: there is none.
+    """
+    alike = [
+        cell
+        for cell in explanation.cells
+        if all(str(cell.parameters.get(name)) == str(level) for name, level in wanted.items())
+    ]
+    if not alike:
+        known = "; ".join(describe(cell.parameters) for cell in explanation.cells[:8])
+        raise RunError(
+            f"run {explanation.run} has no cell with {describe(dict(wanted))}", f"one of: {known}"
+        )
+    return alike
 
 
 def is_to_be_recorded(cell: CellExplanation) -> bool:

@@ -65,6 +65,11 @@ def _for_missing(problem: Problem, role: RoleSpec, plan: Plan) -> str:
     if "=" in role.argv[0].partition("/")[0]:
         written = next((item.command for item in plan.study.roles if item.name == role.name), ())
         return f"a variable is set by env: env {' '.join(written or role.argv)}"
+    if len(role.argv) > 1 and all(" " in word.strip() for word in role.argv):
+        return (
+            f"one command, each word by itself: {role.argv[0]}; several are compared as levels of "
+            "a parameter: -P version old,new -- ./{version}"
+        )
     if " " in role.argv[0].strip() and len(role.argv) == 1:
         whole = role.argv[0]
         return f"each word by itself: {whole} (no quotes around all of it); or sh -c {quote(whole)}"

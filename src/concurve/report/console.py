@@ -110,6 +110,18 @@ def wrapped(text: Line, width: int, indent: str = "") -> Iterator[Line]:
         yield Line(line, text.style)
 
 
+def as_printed(text: Line, width: int, indent: str = "") -> Iterator[Line]:
+    """A line of a program, or a command, with its own blanks; one that is wider is broken between
+    words, and keeps its indentation."""
+    plain = text.plain.rstrip()
+    if cell_len(indent + plain) <= width:
+        yield Line(indent + plain, text.style)
+        return
+    own = plain[: len(plain) - len(plain.lstrip())]
+    # Half of the line at least is for the words.
+    yield from wrapped(Line(plain, text.style), width, (indent + own)[: width // 2])
+
+
 def beside(head: str, text: str, width: int) -> Iterator[Line]:
     """A text beside its head; its further lines are indented as far, unless the head is wide."""
     room = cell_len(head)

@@ -16,7 +16,7 @@ import msgspec
 from rich.cells import cell_len
 
 from concurve.report import format as fmt
-from concurve.report.console import WIDTH_MIN, Line, cut, print_lines, wrapped
+from concurve.report.console import WIDTH_MIN, Line, as_printed, cut, print_lines, wrapped
 from concurve.report.document import (
     Bar,
     Block,
@@ -116,7 +116,8 @@ def _block(block: Block, width: int, indent: str = "") -> Iterator[Line]:
         case Chart():
             yield from say(Line(fmt.clean(f"{block.label} {block.alternative}".strip()), "dim"))
         case Code():
-            yield from say(Line(fmt.clean(block.text)))
+            text = fmt.clean(block.text.expandtabs())
+            yield from as_printed(Line(text), width, indent)
         case Caption():
             yield from say(Line(fmt.clean(f"{block.label} {block.title}".strip())))
         case Overview():

@@ -6,7 +6,7 @@ import msgspec
 
 from concurve.analysis.run.tables import Table
 from concurve.definition.indicator_names import split_name
-from concurve.definition.measured import INDICATORS, MEASURED, OF_ROLE, fairness_info
+from concurve.definition.measured import INDICATORS, MEASURED, OF_ROLE, OF_RUNS, fairness_info
 from concurve.definition.purposes import purposes_of
 from concurve.planning.plan import Plan
 from concurve.readings.copies import copied_roles
@@ -31,10 +31,11 @@ def indicator_infos(
         units = measure(first, wanted).units
     for extract in head.study.extracts:
         units[extract.name] = extract.unit
+    of_runs = {} if "seconds_per_operation" in names else OF_RUNS
     declared = {item.name: item for item in head.study.indicators}
     infos = []
     for name in [*own, *(name for name in names if name not in own)]:
-        base = MEASURED.get(name) or cpu_info(name)
+        base = of_runs.get(name) or MEASURED.get(name) or cpu_info(name)
         base = base or _of_role(name, own)
         if client and name in OF_ROLE:
             base = _labelled(MEASURED[name], client, name)

@@ -81,17 +81,24 @@ def _blocks(findings: Findings) -> Iterator[Block]:
 
 
 def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
-    """``5 trials rejected: error (3), other processes used the CPUs (2)``."""
+    """``5 of 35 trials rejected, 30 used: error (3), other processes used the CPUs (2)``: those in
+    doubt are counted among the used ones. Then those, in the same way."""
     redone = [item for item in findings.rejects if not item.used]
     doubted = [item for item in findings.rejects if item.used and with_doubts]
-    for items, what in ((redone, "rejected"), (doubted, "in doubt")):
+    total = findings.run.trials
+    used = f"{total - len(redone):,}" if total > len(redone) else "none"
+    rejected = f"{words.count_of(len(redone), total, 'trial')} rejected, {used} used"
+    for items, counted in (
+        (redone, rejected),
+        (doubted, f"{fmt.count(len(doubted), 'trial')} in doubt"),
+    ):
         if counter := Counter(item.cause for item in items):
             of_cause = {cause: [it for it in items if it.cause == cause] for cause in counter}
             causes = ", ".join(
                 f"{words.cause(cause)}{on_hosts(of_cause[cause])} ({number})"
                 for cause, number in counter.most_common()
             )
-            yield f"{fmt.count(counter.total(), 'trial')} {what}: {causes}"
+            yield f"{counted}: {causes}"
 
 
 def _each(findings: Findings) -> Iterator[Paragraph]:
