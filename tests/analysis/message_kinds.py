@@ -36,6 +36,7 @@ from concurve.wire.spec import Attach, TrialSpec
 from tests.analysis.test_dependence import found as found_dependences
 from tests.analysis.test_failed_loads import FILE, LOAD, wrk
 from tests.analysis.test_hosts import Slower, measured
+from tests.analysis.test_own_latencies import run_of_wrk
 from tests.analysis.test_quiet import HALVES, busy, run_with, unequal
 from tests.analysis.test_shapes import run_of as shaped
 from tests.helpers import meant
@@ -564,6 +565,14 @@ kind("fixed-time-refused", "No setting is recommended: the program seems to run"
 kind(
     "fixed-time-compared-by-a-figure", "The program seems to run for a fixed time .*, so settings"
 )(_case("fixed time, the latency alone"))
+kind(
+    "latency-by-wrk-too-low",
+    "The latency by wrk contradicts Little's law in 5 of 5 cells: .* connect anew",
+)(lambda: run_of_wrk(0.5))
+kind(
+    "latency-by-wrk-too-high",
+    "The latency by wrk contradicts Little's law in 5 of 5 cells: .* it did not send",
+)(lambda: run_of_wrk(1.5))
 kind("nothing-is-read", "Wall time is the same in all cells. If")(
     _case("fixed time, and nothing is read")
 )

@@ -34,7 +34,13 @@ SOURCES = (
     *(ANALYSIS / name for name in ("against_base.py", "dependence.py", "ground.py")),
     *(
         ANALYSIS / name
-        for name in ("run/failures.py", "run/hosts.py", "run/reported.py", "shape_sentences.py")
+        for name in (
+            "run/failures.py",
+            "run/hosts.py",
+            "run/own_latencies.py",
+            "run/reported.py",
+            "shape_sentences.py",
+        )
     ),
 )
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from concurve.definition.study import Role, Rules
 from concurve.host.machine import describe_file
 from concurve.measuring.changed_programs import changed_programs, changed_study_file
 from concurve.measuring.heads import new_head
@@ -115,3 +116,26 @@ def test_a_run_that_is_resumed_says_it(tmp_path: Path) -> None:
     Runner(head, store, FakeEngine(), second, FakeClock()).resume()
     assert not any("has changed" in said for said in first.said)
     assert [said for said in second.said if "has changed since the run began" in said]
+
+
+@pytest.mark.parametrize(
+    ("command", "described"),
+    [
+        (("true",), "true"),
+        (("/usr/bin/env", "A={threads}", "sleep", "0"), "sleep"),
+        (("taskset", "-c", "0", "nice", "sleep", "0"), "sleep"),
+        (("env", "PATH=/elsewhere", "sleep", "0"), "env"),
+        (("docker", "exec", "db", "sleep"), "docker"),
+        (("sh", "-c", "sleep 0; true"), "sh"),
+        (("env", "{program}", "0"), None),
+        (("{program}",), None),
+    ],
+)
+def test_the_program_that_a_starter_starts_is_the_one_that_is_known(
+    command: tuple[str, ...], described: str | None
+) -> None:
+    """An env of the system is the same before and after a server was built anew."""
+    study = small_study(Rules(repeats_min=3, repeats_max=3), threads=(1, 2), program=("a", "b"))
+    study = msgspec.structs.replace(study, roles=(Role(name="target", command=command),))
+    found = new_head(study, "normal", 1, "concurve sweep").programs.get("target")
+    assert (found and found["command"]) == described

@@ -39,13 +39,16 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
         "requests_per_second": 133511.35, "operations": 100000}),
     "wrk-4.1": ("wrk", {
         "requests_per_second": 21132.07, "latency_seconds": 525.29e-6,
-        "latency_seconds_p99": 1.56e-3, "operations": 44377, "failed_responses": 12}),
+        "latency_seconds_p99": 1.56e-3, "operations": 44377, "failed_responses": 12,
+        "wrk_threads": 2, "wrk_connections": 16}),
     "wrk-4.1-errors": ("wrk", {
         "requests_per_second": 12093.62, "latency_seconds": 1.29e-3, "operations": 12107,
-        "failed_responses": 12107, "socket_errors": 123, "late_responses": 7}),
+        "failed_responses": 12107, "socket_errors": 123, "late_responses": 7,
+        "wrk_threads": 2, "wrk_connections": 100}),
     "wrk-4.2-short": ("wrk", {
         "requests_per_second": 35710.03, "latency_seconds": 79.41e-3, "operations": 1080925,
-        "socket_errors": 2847, "late_responses": 4898}),
+        "socket_errors": 2847, "late_responses": 4898, "wrk_threads": 12,
+        "wrk_connections": 400}),
     "wrk2-4.0": ("wrk", {
         "requests_per_second": 2000.28, "latency_seconds": 6.6e-3,
         "latency_seconds_p99": 10.69e-3, "operations": 60018}),

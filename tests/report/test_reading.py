@@ -412,7 +412,8 @@ def test_who_asks_for_what_a_run_has_nothing_of_is_told(store: CountingStore, to
 def test_the_figures_that_documents_promise_of_a_server_are_shown() -> None:
     """By a line that a search finds whole: the name, the setting, the figure."""
     store, study = Store(), small_study(TRIALS, threads=(1, 2))
-    server = Role(name="server", command=("serve", "{threads}"), end="serve")
+    command = ("serve", "{threads}")
+    server = Role(name="server", command=command, end="serve", purpose="server")
     study = msgspec.structs.replace(study, roles=(server, *study.roles), target="target")
     head = new_head(study, "normal", 1, "concurve sweep …")
     Runner(head, store, FakeEngine(), clock=FakeClock(0.001)).start()
@@ -431,6 +432,9 @@ def test_the_figures_that_documents_promise_of_a_server_are_shown() -> None:
         for name in promised:
             own = [row[1] for row in rows if row[:1] == [name]]
             assert own == ["1", "2"], f"{name}: one row a setting"
+        of_both = {row[0]: row[-1] for row in rows if row[:1] and row[0].endswith("cpus_used")}
+        assert of_both["cpus_used"] == "target", "the name does not say whose it is"
+        assert of_both["server.cpus_used"] != "target"
     assert not any(row[:1] == ["server.threads_peak"] for row in shown())
 
 

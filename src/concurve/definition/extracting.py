@@ -260,7 +260,11 @@ def _known(tool: str, role: str) -> Iterator[Extraction]:
             optional=place > 0,
         )
         indicator = Indicator(
-            name=name, unit=unit, better=figure["better"], failures=figure.get("failures", "")
+            name=name,
+            unit=unit,
+            better=figure["better"],
+            label=figure.get("label", ""),
+            failures=figure.get("failures", ""),
         )
         yield Extraction(extract, indicator, place == 0)
 

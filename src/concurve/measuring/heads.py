@@ -8,7 +8,7 @@ import random
 import secrets
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from concurve.definition.campaign import Campaign
 from concurve.definition.hiding import hidden
 from concurve.definition.inventory import Inventory
 from concurve.definition.remote import PROGRAM as REMOTE
+from concurve.definition.starters import started_here
 from concurve.definition.study import Role, Study
 from concurve.definition.templates import Value, render
 from concurve.definition.units import format_duration
@@ -206,8 +207,8 @@ def again_line(seed: int) -> str:
 
 
 def programs_of(plan: Plan, site: Site, block: int = 0) -> dict[str, Any]:
-    """The files of the roles' commands in a block, by role, and by program if a role has several;
-    without commands that hold placeholders. Of a role elsewhere its address is known, no file."""
+    """The files of the roles' programs in a block, by role, and by program if a role has several;
+    without those that hold placeholders. Of a role elsewhere its address is known, no file."""
     programs: dict[str, Any] = {}
     for role in plan.study.roles:
         host = _host_of(role, plan, block)
@@ -223,11 +224,17 @@ def programs_of(plan: Plan, site: Site, block: int = 0) -> dict[str, Any]:
                 )
         elif role.attached is not None:
             programs[role.name] = attaching.describe(role.attached)
-        elif "{" not in role.command[0]:
+        elif "{" not in (command := _executed(role.command)):
             programs[role.name] = site.describe_program(
-                host, role.command[0], f"role {role.name}", False, None, role.env.get("PATH")
+                host, command, f"role {role.name}", False, None, role.env.get("PATH")
             )
     return programs
+
+
+def _executed(command: Sequence[str]) -> str:
+    """The program that a command executes in the end: of ``env A=1 redis-server`` that is no env.
+    Where it is looked for elsewhere, as in a container, the first word is all that is known."""
+    return (started_here(command) or command)[0]
 
 
 def _host_of(role: Role, plan: Plan, block: int = 0) -> str:

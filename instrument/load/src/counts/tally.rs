@@ -146,7 +146,7 @@ impl Tally {
 
     /// Counts a success, whether it is measured or not.
     pub fn note_end(&mut self, ending: &Ending) {
-        self.acknowledged += u64::from(*ending == Ending::Ok);
+        self.acknowledged += u64::from(matches!(ending, Ending::Ok | Ending::Empty));
     }
 
     /// Takes the counts by kind as those of an interval, and begins new ones.
@@ -173,6 +173,10 @@ impl Tally {
         tally.latency_ns.saturating_record(latency_ns.max(1));
         match ending {
             Ending::Ok => tally.ok += 1,
+            Ending::Empty => {
+                tally.ok += 1;
+                tally.empty += 1;
+            }
             Ending::Refused => tally.refused += 1,
             Ending::Error(name) => add_count(&mut tally.errors, name, 1),
         }
@@ -270,6 +274,8 @@ pub struct KindTally {
     #[serde(with = "super::histogram")]
     pub latency_ns: Histogram<u64>,
     pub ok: u64,
+    /// Of these, those whose answer held nothing: no such key, no row, an empty value.
+    pub empty: u64,
     pub refused: u64,
     /// By kind of error: answered with an error, or not answered because the connection was lost.
     pub errors: BTreeMap<String, u64>,
@@ -310,6 +316,7 @@ impl Default for KindTally {
         Self {
             latency_ns: histogram(),
             ok: 0,
+            empty: 0,
             refused: 0,
             errors: BTreeMap::new(),
         }
@@ -335,6 +342,7 @@ impl KindTally {
     pub fn add(&mut self, other: &Self) {
         self.latency_ns += &other.latency_ns;
         self.ok += other.ok;
+        self.empty += other.empty;
         self.refused += other.refused;
         add_counts(&mut self.errors, &other.errors);
     }

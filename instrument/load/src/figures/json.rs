@@ -67,6 +67,7 @@ pub fn figures(plan: &Plan, figures: &Figures, verified: Option<&Verified>) -> V
         "transactions_found": verified.and_then(|it| it.found),
         "warnings": figures.warnings,
     });
+    all["empty"] = json!(total.empty);
     for (name, value) in open_loop(figures) {
         all[name] = value;
     }

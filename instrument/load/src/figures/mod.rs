@@ -25,6 +25,7 @@ use crate::counts::timeline::Timeline;
 use crate::error::Error;
 use crate::plan::{End, Goal, Pace, Plan, Target};
 use crate::units::{count, percent, time};
+use crate::workload::TransactionKind;
 
 /// A client thread that used more of a CPU than this may limit the rate.
 const BUSY_SHARE_MAX: f64 = 0.85;
@@ -245,6 +246,31 @@ impl Figures {
         }
     }
 
+    /// Answers that held nothing, where a kind of transaction had no other: a server does other work for
+    /// what is there.
+    fn empty_answers(&self, kinds: &[TransactionKind]) -> Option<String> {
+        let is_empty = |it: &KindTally| it.empty > 0 && it.empty == it.answered();
+        let found = kinds
+            .iter()
+            .zip(&self.all.kinds)
+            .filter(|it| is_empty(it.1));
+        let found: Vec<_> = found.collect();
+        let answers: u64 = found.iter().map(|it| it.1.empty).sum();
+        let of = match kinds.len() {
+            1 => String::new(),
+            _ => {
+                let names: Vec<&str> = found.iter().map(|it| it.0.name.as_str()).collect();
+                format!(" to {}", names.join(" and "))
+            }
+        };
+        (answers > 0).then(|| {
+            format!(
+                "all {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing; make them first",
+                count(answers as f64)
+            )
+        })
+    }
+
     fn not_answered(&self) -> Option<String> {
         let number = |it: u64| count(it as f64);
         let missing = self.missing();
@@ -307,6 +333,7 @@ impl Figures {
         found.extend(self.steadiness.warning(self.all.wall_ns(), is_busy));
         found.extend(busy_client(plan, self.busiest_thread_share));
         found.extend(plan.workload.warnings(plan.sessions));
+        found.extend(self.empty_answers(plan.workload.kinds()));
         found.extend(self.idle_sessions(plan));
         if self.total.failed() > 0 {
             found.push(format!("errors: {}", by_kind(&self.total.errors)));

@@ -20,6 +20,7 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
     let indicators = [
         ("operations", (total.ok + total.refused) as f64, None),
         ("refused", total.refused as f64, None),
+        ("empty", total.empty as f64, None),
         ("errors", total.failed() as f64, None),
         ("acknowledged", figures.all.acknowledged as f64, None),
         ("in_doubt", figures.all.in_doubt as f64, None),

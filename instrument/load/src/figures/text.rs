@@ -126,10 +126,14 @@ fn shortened(name: &str) -> String {
 fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
     let (all, total) = (&figures.all, &figures.total);
     let number = |value: u64| count(value as f64);
+    let empty = match total.empty {
+        0 => String::new(),
+        empty => format!(", {} empty", number(empty)),
+    };
     let mut facts = vec![(
         "answered",
         format!(
-            "{} in {:.2} s ({} refused, {} errors)",
+            "{} in {:.2} s ({} refused, {} errors{empty})",
             number(total.answered()),
             figures.wall_seconds,
             number(total.refused),

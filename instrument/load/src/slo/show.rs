@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::live::{Answers, SearchResult};
 use super::part;
-use super::search::{Doubt, Outcome, WIDE};
+use super::search::{Doubt, Outcome, WIDE, Window};
 use crate::counts::tally::by_kind;
 use crate::error::Error;
 use crate::figures::{busy_client, lost_sessions};
@@ -116,13 +116,62 @@ fn answer(found: &SearchResult) -> String {
                 ),
                 (true, false) => format!(" (at least {} per second)", count(low.round())),
                 (false, true) => format!(" (at most {} per second)", count(high.round())),
-                (false, false) => String::new(),
+                (false, false) => seen(why, found).map_or(String::new(), |it| format!(" ({it})")),
             };
             format!(
                 "it cannot be said {what}{bounds}, because {}",
                 reason(why, found)
             )
         }
+    }
+}
+
+/// What the windows have, where they give no interval: no bounds, but between which rates to look, or
+/// how near it was. Of a server that changed, or a search that something else spoiled, they say nothing.
+fn seen(why: Doubt, found: &SearchResult) -> Option<String> {
+    let windows = &found.search.windows;
+    match why {
+        Doubt::TooNear => {
+            let requests: u64 = windows.iter().map(|it| it.requests).sum();
+            let shares = found.objectives.iter().enumerate().map(|(index, it)| {
+                let bad: u64 = windows.iter().map(|window| window.bad[index]).sum();
+                let share = bad as f64 / requests.max(1) as f64;
+                format!(
+                    "{} were bad, of {} that {} allows",
+                    percent(share),
+                    percent(it.share),
+                    it.text
+                )
+            });
+            (requests > 0).then(|| Vec::from_iter(shares).join("; "))
+        }
+        Doubt::TooFewWindows | Doubt::NoTrend | Doubt::FewBursts => {
+            let shares: Vec<f64> = found.objectives.iter().map(|it| it.share).collect();
+            let is_missed = |it: &&Window| it.missed(&shares).is_some();
+            let rates = |missed: bool| {
+                let those = windows.iter().filter(move |it| is_missed(it) == missed);
+                those.map(|it| it.rate)
+            };
+            // The lowest that was missed, and the greatest that was kept; nothing beyond is mixed.
+            let (missed_from, kept_to) =
+                (rates(true).reduce(f64::min), rates(false).reduce(f64::max));
+            let all_kept_below =
+                rates(false).filter(|it| missed_from.is_none_or(|from| *it < from));
+            let all_missed_above = rates(true).filter(|it| kept_to.is_none_or(|to| *it > to));
+            let parts = [
+                all_kept_below.reduce(f64::max).map(|it| ("kept up to", it)),
+                all_missed_above
+                    .reduce(f64::min)
+                    .map(|it| ("missed from", it)),
+            ];
+            let parts = parts
+                .into_iter()
+                .flatten()
+                .map(|(what, rate)| format!("{what} {}", count(rate.round())));
+            let parts = Vec::from_iter(parts).join(" and ");
+            (!parts.is_empty()).then(|| format!("windows all {parts} per second"))
+        }
+        _ => None,
     }
 }
 
@@ -486,6 +535,65 @@ mod tests {
         for found in [errors, silent] {
             assert_eq!((is_in_doubt(&found), exit_code(&found)), (false, 10));
         }
+    }
+
+    fn windows(each: &[(f64, u64)]) -> Vec<Window> {
+        let window = |(rate, bad): &(f64, u64)| Window {
+            rate: *rate,
+            requests: 1000,
+            bad: vec![*bad],
+        };
+        each.iter().map(window).collect()
+    }
+
+    /// The verdict of a search whose windows, of 1000 requests, had so many bad ones at these rates.
+    fn open(why: Doubt, each: &[(f64, u64)]) -> String {
+        let (low, high) = (0.0, f64::INFINITY);
+        let mut found = ended_with(Outcome::Undecided { low, high, why });
+        found.search.windows = windows(each);
+        verdict(&found)
+    }
+
+    #[test]
+    fn an_open_search_says_between_which_rates_its_windows_differ() {
+        let mixed = [
+            (100.0, 0),
+            (200.0, 9),
+            (300.0, 11),
+            (400.0, 5),
+            (500.0, 40),
+            (600.0, 80),
+        ];
+        let said = open(Doubt::NoTrend, &mixed);
+        let told = "what rate keeps p99=2ms (windows all kept up to 200 and missed from 500 per second), because";
+        assert!(said.contains(told), "{said}");
+        let said = open(Doubt::FewBursts, &mixed[..2]);
+        assert!(
+            said.contains("(windows all kept up to 200 per second)"),
+            "{said}"
+        );
+        let said = open(Doubt::TooFewWindows, &mixed[4..]);
+        assert!(
+            said.contains("(windows all missed from 500 per second)"),
+            "{said}"
+        );
+        // The lowest was missed and the greatest kept: they say nothing.
+        let said = open(Doubt::NoTrend, &[(100.0, 20), (200.0, 0)]);
+        assert!(!said.contains("windows all"), "{said}");
+        for why in [Doubt::Changed, Doubt::BusyClient, Doubt::MostlyErrors] {
+            let said = open(why, &mixed);
+            assert!(!said.contains("windows all"), "{said}");
+        }
+    }
+
+    #[test]
+    fn an_open_check_says_how_near_it_was() {
+        let said = open(Doubt::TooNear, &[(100.0, 4), (100.0, 20)]);
+        assert!(
+            said.contains("(1.2 % were bad, of 1.0 % that p99=2ms allows), because"),
+            "{said}"
+        );
+        assert!(!open(Doubt::TooNear, &[]).contains("were bad"));
     }
 
     #[test]

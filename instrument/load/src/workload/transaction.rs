@@ -167,7 +167,7 @@ pub trait Generator: Send {
 pub enum Answer {
     /// Executed, with the number that the answer contains, if it contains one.
     Done(Option<i64>),
-    /// Nothing was found: no such key, no row.
+    /// Nothing was found: no such key, no row; or what was found is empty.
     Nothing,
     /// An error, as a short name of its kind: errors of the same kind have the same name.
     Error(String),
@@ -177,6 +177,8 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Ok,
+    /// As it should, with an answer that holds nothing: a key that is not there, an empty value.
+    Empty,
     /// The server answered as it should, but did not do what was asked: a lock is held by another
     /// client, a row does not exist.
     Refused,

@@ -305,6 +305,46 @@ fn refusals_and_errors_are_counted_by_kind() {
     assert!(ended.stdout().contains("× BUSY"));
 }
 
+/// Answers `GET` with this, and all else with `OK`.
+fn to_get(words: &[String], reply: &str) -> Option<String> {
+    let reply = if words[0] == "GET" { reply } else { "+OK\r\n" };
+    Some(reply.to_owned())
+}
+
+#[test]
+fn answers_that_are_all_empty_are_warned_of() {
+    type Answer = fn(u64, &[String]) -> Option<String>;
+    let nil: Answer = |_, words| to_get(words, "$-1\r\n");
+    let empty: Answer = |_, words| to_get(words, "$0\r\n\r\n");
+    let text: Answer = |_, words| to_get(words, "$1\r\nx\r\n");
+    let some: Answer = |number, words| match number {
+        ..10 => to_get(words, "$-1\r\n"),
+        _ => to_get(words, "$1\r\nx\r\n"),
+    };
+    for (answer, mix, said) in [
+        (nil, "get=1", "warning: all 40 answers were empty: "),
+        (empty, "get=1", "warning: all 40 answers were empty: "),
+        (nil, "get=1,set=1", " answers to get were empty: "),
+        (some, "get=1", "0 errors, 10 empty)"),
+        (text, "get=1", "0 errors)"),
+    ] {
+        let server = Server::start(answer);
+        let arguments = format!("--mix {mix} --sessions 1 --transactions 40");
+        let ended = load(&server.address, &arguments).ok();
+        let text = ended.stdout();
+        assert!(text.contains(said), "{mix}: {text}");
+        assert_eq!(
+            text.contains("were empty"),
+            said.contains("were empty"),
+            "{text}"
+        );
+        assert_eq!(ended.indicator("operations"), 40.0);
+        if said.contains("10 empty") {
+            assert_eq!(ended.indicator("empty"), 10.0);
+        }
+    }
+}
+
 #[test]
 fn an_open_loop_counts_latency_from_when_a_request_was_due() {
     // One session and an answer every 5 ms at best: a rate of 1000 cannot be kept.

@@ -30,6 +30,7 @@ from concurve.analysis.run.failures import failed_loads, failure_sentences, not_
 from concurve.analysis.run.hosts import compare_hosts
 from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
+from concurve.analysis.run.own_latencies import latency_sentences
 from concurve.analysis.run.reported import reported_warnings
 from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
@@ -261,6 +262,7 @@ def analyse(
         *shape_sentences(plan, cells, *in_time, indicators, primary),
         *host_sentences(hosts),
         *slower_siblings(plan, tables),
+        *latency_sentences(plan, cells),
     )
     block_seconds = _block_seconds(plan, protocol)
     claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds)

@@ -135,10 +135,23 @@ def every(findings: Findings) -> Section:
             *levels,
             Column("value", [entry for _, _, entry, _ in rows], Role.NUMBER),
             Column("unit", [unit for _, _, _, unit in rows]),
+            *_owners(findings, [name for name, _, _, _ in rows]),
         ),
         title="One row a figure of a cell.",
     )
     return Section("All figures", (table,), anchor="all-figures")
+
+
+def _owners(findings: Findings, names: Sequence[str]) -> list[Column]:
+    """Whose the figures are whose labels say it and whose names do not, where there are some:
+    beside ``server.cpus_used`` the ``cpus_used`` of a client is one of two."""
+
+    def owner(name: str) -> str:
+        role, _, _ = findings.indicator(name).label.partition(": ")
+        return role if role in findings.roles and "." not in name else ""
+
+    owners = [owner(name) for name in names]
+    return [Column("of", owners)] if any(owners) else []
 
 
 def drawn(report: Report) -> Section | None:

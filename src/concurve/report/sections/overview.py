@@ -258,9 +258,9 @@ def _first_of_each(found: Iterable[Finding]) -> list[Finding]:
 def _left_out(
     findings: Findings, room: Room, warnings: Sequence[Finding], with_rejects: bool
 ) -> str:
-    """``8 of 38 trials rejected, 30 used: an error (8). 2 of 3 cells missed the precision of ±5 % and 2 more
-    warnings: --all``; empty if nothing is left out. How precise the figures are is told of every
-    run: who reads the table goes by it."""
+    """``8 of 38 trials rejected, 30 used: an error (8). 2 of 3 cells missed the precision of ±5 %
+    and 2 more warnings: --all``; empty if nothing is left out. How precise the figures are is told
+    of every run: who reads the table goes by it."""
     answers = len(list(_of_kind(findings, "answer"))) - len(_told(findings, room))
     missed = [item for item in warnings if item.subject == PRECISION]
     counts = {"more answer": answers, "more warning": len(warnings) - len(missed)}

@@ -153,7 +153,7 @@ impl RespConversation {
         }
         Ok(Message::Answer(match (error, reply) {
             (Some(kind), _) => Answer::Error(kind),
-            (None, Reply::Nil) => Answer::Nothing,
+            (None, Reply::Nil | Reply::Empty) => Answer::Nothing,
             (None, Reply::Number(number)) => Answer::Done(Some(number)),
             (None, _) => Answer::Done(None),
         }))

@@ -13,6 +13,8 @@ pub enum Reply {
     Ok,
     Number(i64),
     Nil,
+    /// A text or a list of length 0.
+    Empty,
     /// Also of an array with an error in it, as of a transaction: its first one.
     Error(String),
     Push,
@@ -25,6 +27,7 @@ impl Reply {
             Self::Error(text) => text,
             Self::Number(number) => number.to_string(),
             Self::Nil => "nil".to_owned(),
+            Self::Empty => "an empty text or list".to_owned(),
             Self::Ok | Self::Push => "a text or a list".to_owned(),
         }
     }
@@ -53,6 +56,7 @@ struct OpenArray {
     /// The number in its last element.
     number: Option<i64>,
     error: Option<String>,
+    is_empty: bool,
 }
 
 /// What stands next in the input.
@@ -120,6 +124,7 @@ impl OpenArray {
             left,
             number: None,
             error: None,
+            is_empty: length == 0,
         }
     }
 
@@ -131,7 +136,7 @@ impl OpenArray {
             Reply::Error(text) => {
                 self.error.get_or_insert(text);
             }
-            Reply::Ok | Reply::Nil | Reply::Push => {}
+            Reply::Ok | Reply::Nil | Reply::Empty | Reply::Push => {}
         }
     }
 
@@ -143,6 +148,7 @@ impl OpenArray {
             (_, Some(text), _) => Some(Reply::Error(text)),
             // A record, and the number in it.
             (b'*', None, Some(number)) => Some(Reply::Number(number)),
+            _ if self.is_empty => Some(Reply::Empty),
             _ => Some(Reply::Ok),
         }
     }
@@ -188,6 +194,7 @@ fn next(input: &[u8]) -> Result<Option<(Next, usize)>, ProtocolError> {
             let text = || std::str::from_utf8(&input[consumed..end - 2]).unwrap_or("ERR");
             let reply = match kind {
                 b'!' => Reply::Error(text().to_owned()),
+                _ if length == 0 => Reply::Empty,
                 _ => Reply::Ok,
             };
             Ok(Some((Next::Whole(reply), end)))
@@ -280,6 +287,16 @@ mod tests {
     }
 
     #[test]
+    fn a_text_or_a_list_of_length_0_is_empty() {
+        for input in ["$0\r\n\r\n", "*0\r\n", "%0\r\n", "~0\r\n", "=0\r\n\r\n"] {
+            let found = parse(input.as_bytes()).unwrap();
+            assert_eq!(found, Some((Reply::Empty, input.len())), "{input:?}");
+        }
+        let listed = parse(b"*1\r\n$0\r\n\r\n").unwrap();
+        assert_eq!(listed, Some((Reply::Ok, 10)), "a list of an empty text");
+    }
+
+    #[test]
     fn the_elements_of_an_array_that_have_come_are_not_read_again() {
         let (mut reader, mut unread) = (ReplyReader::default(), Vec::new());
         unread.extend_from_slice(b"*1000\r\n");
@@ -307,7 +324,7 @@ mod tests {
                 "*2\r\n+a\r\n|1\r\n+b\r\n-ERR f\r\n:8\r\n",
                 Some(Reply::Number(8)),
             ),
-            ("|0\r\n*0\r\n", Some(Reply::Ok)),
+            ("|0\r\n*0\r\n", Some(Reply::Empty)),
         ] {
             let found = parse(input.as_bytes()).unwrap();
             assert_eq!(found, reply.map(|it| (it, input.len())), "{input:?}");

@@ -214,6 +214,7 @@ impl Workload for Scripts {
         Box::new(ScriptGenerator {
             picker: KeyPicker::new(self.keys, session),
             refused_by_nothing: self.refused_by_nothing.clone(),
+            round_trips: self.kinds.iter().map(|it| it.round_trips.len()).collect(),
             session: session as i64,
             count: 0,
         })
@@ -223,6 +224,8 @@ impl Workload for Scripts {
 struct ScriptGenerator {
     picker: KeyPicker,
     refused_by_nothing: Vec<bool>,
+    /// By kind, how many there are.
+    round_trips: Vec<usize>,
     session: i64,
     count: i64,
 }
@@ -240,13 +243,14 @@ impl Generator for ScriptGenerator {
     fn answered(
         &mut self,
         kind: usize,
-        _round_trip: usize,
+        round_trip: usize,
         _parameters: &mut Parameters,
         answer: &Answer,
     ) -> Option<Ending> {
         match answer {
             Answer::Error(kind) => Some(Ending::Error(kind.clone())),
             Answer::Nothing if self.refused_by_nothing[kind] => Some(Ending::Refused),
+            Answer::Nothing if round_trip + 1 == self.round_trips[kind] => Some(Ending::Empty),
             Answer::Done(_) | Answer::Nothing => None,
         }
     }
@@ -283,6 +287,18 @@ mod tests {
     }
 
     #[test]
+    fn the_last_answer_of_a_transaction_says_whether_it_is_empty() {
+        let commands = ["GET {key}", "GET {key}"];
+        let scripts = scripts().with("custom", 1, &commands).unwrap();
+        let mut generator = scripts.generator(0);
+        let mut parameters = Parameters::default();
+        let mut answered =
+            |round_trip| generator.answered(0, round_trip, &mut parameters, &Answer::Nothing);
+        assert_eq!(answered(0), None, "the other one follows");
+        assert_eq!(answered(1), Some(Ending::Empty));
+    }
+
+    #[test]
     fn a_lock_that_is_taken_is_refused_and_a_key_that_is_not_there_is_not() {
         let scripts = scripts()
             .with_named("set-nx-del", 1)
@@ -292,7 +308,8 @@ mod tests {
         let mut parameters = Parameters::default();
         let mut answered = |kind, answer| generator.answered(kind, 0, &mut parameters, &answer);
         assert_eq!(answered(0, Answer::Nothing), Some(Ending::Refused));
-        assert_eq!(answered(1, Answer::Nothing), None);
+        assert_eq!(answered(1, Answer::Nothing), Some(Ending::Empty));
+        assert_eq!(answered(1, Answer::Done(None)), None);
         let error = Answer::Error("BUSY".to_owned());
         assert_eq!(answered(1, error), Some(Ending::Error("BUSY".to_owned())));
     }
