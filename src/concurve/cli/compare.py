@@ -11,7 +11,7 @@ HELP = """Compare two runs, or two levels of a factor inside one, cell by cell.
 \b
 Examples:
   concurve compare 20261121-0912 last
-  concurve compare last                # a run with one factor: all of its levels
+  concurve compare last                # all levels of the only factor
   concurve compare last --factor sync --levels none,cas
   concurve compare 20261121-0912 last --fail-on slower     # exit code 10
 
