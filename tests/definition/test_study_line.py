@@ -383,7 +383,7 @@ def test_one_trial_sets_no_number_of_trials(text: str) -> None:
     [
         (("./mine", "{threads}"), "cpu", "did you mean 'cpu_seconds',"),
         (("./mine", "{threads}"), "rate", "did you mean 'rate_per_second' or 'rate_per_worker'?"),
-        (("taskset", "1", "concurve", "load", "x"), "p99", "did you mean 'latency_ns_p99'? Else"),
+        (("taskset", "1", "concurve", "load", "x"), "p99", "did you mean 'latency_ns_p99', 'lag_ns_p99' or"),
         (("./mine", "{threads}"), "p99", "--primary p99:higher, or --primary p99:lower"),
     ],
 )

@@ -52,9 +52,11 @@ def known_before(command: Sequence[str]) -> list[str]:
     return [*MEASURED, *(table.indicators if table else ())]
 
 
-def _rank(name: str) -> tuple[int, int, int]:
-    """Shortest in words first, then as views show them."""
-    return len(_words(name)), _ORDER.get(name, len(_ORDER)), len(name)
+def _rank(name: str) -> tuple[int, bool, int, int]:
+    """Shortest in words first, then latencies, which a percentile alone nearly always is of, then
+    as views show them."""
+    own = _words(name)
+    return len(own), "latency" not in own, _ORDER.get(name, len(_ORDER)), len(name)
 
 
 def _words(text: str) -> set[str]:
