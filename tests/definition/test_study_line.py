@@ -126,7 +126,7 @@ def test_which_parameter_counts_as_concurrency() -> None:
     assert choose_work(zero) is None, "nothing is a multiple of none"
     part = study_of("m", "{n}", parameters=(("n", "0.5,1.0,2.0"),))
     assert choose_work(part) is None, "half of a worker is none"
-    for name in ("python", "pg-version", "seed", "java"):
+    for name in ("python", "pg-version", "seed", "java", "rate", "max_qps"):
         numbered = study_of("m", f"{{{name}}}", parameters=((name, "14,15"),))
         assert choose_work(numbered) is None, "a number, and no count"
     load = (("load", "1,2"),)
@@ -383,7 +383,7 @@ def test_one_trial_sets_no_number_of_trials(text: str) -> None:
     [
         (("./mine", "{threads}"), "cpu", "did you mean 'cpu_seconds',"),
         (("./mine", "{threads}"), "rate", "did you mean 'rate_per_second' or 'rate_per_worker'?"),
-        (("taskset", "1", "concurve", "load", "x"), "p99", "did you mean 'latency_ns_p99', 'lag_ns_p99' or"),
+        (("taskset", "1", "concurve", "load", "x"), "p99", "did you mean 'latency_ns_p99', "),
         (("./mine", "{threads}"), "p99", "--primary p99:higher, or --primary p99:lower"),
     ],
 )

@@ -281,10 +281,11 @@ def choose_work(study: Study) -> str | None:
     return None if _is_condition(study, only.name) else only.name
 
 
-#: Names of parameters whose whole numbers are those of something that is not counted.
+#: Names of parameters whose whole numbers are those of something that is not counted, or is asked
+#: for each second.
 _NUMBERED = re.compile(
     r"(.*[_-])?(version|ver|release|rev|revision|tag|build|commit|branch|port|seed|year|python|py"
-    r"|java|jdk|node|php|ruby|gcc|clang|go|pg)",
+    r"|java|jdk|node|php|ruby|gcc|clang|go|pg|rate|qps|rps|tps)",
     re.IGNORECASE,
 )
 
