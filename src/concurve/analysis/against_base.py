@@ -95,11 +95,12 @@ def versions(
 
 
 def undecided_versions(
-    plan: Plan, cells: Sequence[CellFindings], among: Among, label: str
+    plan: Plan, cells: Sequence[CellFindings], among: Among, label: str, is_rate: bool
 ) -> tuple[dict[int, str], bool]:
     """The same where no level is told from the base, and one may differ from it by as much as
-    matters: ``Whether build=new or build=old is faster cannot be said by CPU time: 0.97× [0.91,
-    1.02].`` And whether all are as fast in practice. None where a figure is in doubt."""
+    matters: ``Whether build=new or build=old is faster cannot be said by CPU time: 3.1 % slower
+    [2.0 % faster to 8.9 % slower].`` And whether all are as fast in practice. Of figures in doubt,
+    what they seem to say."""
     others = [
         cell
         for cell in cells
@@ -109,12 +110,12 @@ def undecided_versions(
     if not factor or not others:
         return {}, False
     found = [_compared(plan, factor, cell, among, len(others)) for cell in others]
-    if any(item.verdict != "open" for item in found):
+    if any(item.verdict not in ("open", "in doubt") for item in found):
         return {}, False
     base = cells[others[0].base or 0].parameters[factor]
     said = {
-        cell.index: _single(
-            f"{factor}={cell.parameters[factor]}", f"{factor}={base}", item, f" by {label}"
+        cell.index: _of_version(
+            f"{factor}={cell.parameters[factor]}", f"{factor}={base}", item, label, is_rate
         )
         for cell, item in zip(others, found, strict=True)
     }
@@ -138,17 +139,40 @@ def _of_version(own: str, base: str, item: _Compared, label: str, is_rate: bool)
     """The difference as a share of the base's figure, where it is small: of a time that of 1 over
     the speed-up."""
     speedup, by = item.speedup, f" by {label}"
-    low, high = speedup.low, speedup.high
-    is_small = 1 / _AS_SHARE < speedup.value < _AS_SHARE
-    if item.verdict not in ("faster", "slower") or not is_small or low is None or high is None:
+    difference = _difference(speedup, is_rate)
+    if not difference:
         return _single(own, base, item, by)
-    shares = sorted(abs((it if is_rate else 1 / it) - 1) for it in (low, high))
-    share = abs((speedup.value if is_rate else 1 / speedup.value) - 1)
-    digits = 1 if share >= 0.01 else 2
-    while digits < _SHARE_DIGITS_MAX and round(100 * shares[0], digits) == 0:
-        digits += 1
-    span = ", ".join(f"{100 * it:.{digits}f}" for it in shares)
-    return f"{own} is {words.share(share)} {item.verdict} than {base}{by} [{span} %]."
+    share, _, span = difference.partition(" [")
+    if item.verdict == "in doubt":
+        return f"{own} seems {share} than {base}{by} [{span}, in doubt: the machine was not quiet."
+    if item.verdict == "open":
+        return _open(own, base, item, by, difference)
+    return f"{own} is {share} than {base}{by} [{span}."
+
+
+def _difference(speedup: Estimate, is_rate: bool) -> str:
+    """``3.8 % slower [3.2, 4.5 %]``, or ``0.8 % faster [0.3 % slower to 1.1 % faster]``; empty
+    where a difference is great, or has no interval."""
+    low, high = speedup.low, speedup.high
+    if low is None or high is None or not 1 / _AS_SHARE < speedup.value < _AS_SHARE or low <= 0:
+        return ""
+    value, *ends = ((it if is_rate else 1 / it) - 1 for it in (speedup.value, low, high))
+    ends.sort(key=abs)
+    digits = 1 if abs(value) >= 0.01 else 2
+    if (ends[0] < 0) == (ends[1] < 0):
+        while digits < _SHARE_DIGITS_MAX and round(100 * abs(ends[0]), digits) == 0:
+            digits += 1
+        span = ", ".join(f"{100 * abs(it):.{digits}f}" for it in ends)
+        return f"{words.share(abs(value))} {_way(speedup.value)} [{span} %]"
+    first, second = (
+        f"{100 * abs((it if is_rate else 1 / it) - 1):.{digits}f} % {_way(it)}"
+        for it in (low, high)
+    )
+    return f"{words.share(abs(value))} {_way(speedup.value)} [{first} to {second}]"
+
+
+def _way(speedup: float) -> str:
+    return "faster" if speedup > 1 else "slower"
 
 
 def _compared(plan: Plan, factor: str, cell: CellFindings, among: Among, number: int) -> _Compared:
@@ -231,11 +255,16 @@ def _single(own: str, base: str, item: _Compared, by: str) -> str:
     if item.verdict == "in doubt":
         return f"Whether {own} or {base} is faster cannot be said: the machine was not quiet."
     if item.verdict == "open":
-        if _is_alike(item):
-            most = EFFECT if _is_alike(item, 1 + EFFECT) else ALIKE
-            return f"{own} is as fast as {base}{by}, within {words.in_percent(most)} %: {figure}."
-        return f"Whether {own} or {base} is faster cannot be said{by}: {figure}."
+        return _open(own, base, item, by, figure)
     return f"{own} is {figure} as fast as {base}{by}."
+
+
+def _open(own: str, base: str, item: _Compared, by: str, figure: str) -> str:
+    """Of two that are not told apart: that they are as fast in practice, or that this is open."""
+    if _is_alike(item):
+        most = EFFECT if _is_alike(item, 1 + EFFECT) else ALIKE
+        return f"{own} is as fast as {base}{by}, within {words.in_percent(most)} %: {figure}."
+    return f"Whether {own} or {base} is faster cannot be said{by}: {figure}."
 
 
 def _at(item: _Compared) -> str:

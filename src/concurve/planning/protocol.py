@@ -6,7 +6,7 @@ runs on beside those that are not, so that ratios have both sides in each block.
 follow: as many as the least precise cell needs, up to ``repeats_max``; nothing is looked at again.
 
 A trial is redone for a cause that was read, at the end of its block, at most ``redo_max`` times;
-disturbed trials together may cost ``redo_share`` of the pilot's, more while a quarter of what was
+disturbed trials together may cost ``redo_share`` of the pilot's, more while one in six that were
 redone is quiet, and never the time that the pilot needs. Waiting for a CPU is marked only: it can
 be judged where there is a CPU for each worker, so a redo for it would favour some cells of a ratio.
 A value alone is no cause. A second program error skips the cell.
@@ -49,9 +49,10 @@ NOBODYS = (CUT, LOST)
 #: Why a cell ends that its study's check gave up: what nobody wants more of is no failure.
 GIVEN_UP = "given up by the check"
 
-#: Each disturbed trial whose redo is quiet earns so many further redos: while at least a quarter of
-#: them are quiet, a run goes on redoing. On a machine that is never quiet it soon ends.
-REDOS_EARNED = 4
+#: So many redos are tried beside the share of the pilot's, and as many more for each that comes out
+#: quiet: while one in six of them does, a run goes on redoing. What disturbs comes in bursts, so the
+#: first ones often fail together. On a machine that is never quiet it soon ends.
+REDOS_EARNED = 6
 
 #: So many names of cells that were not measured are given.
 _NAMES_MOST = 12
@@ -393,13 +394,13 @@ class Protocol:
         return before is not None and before[0] in MACHINE_WIDE
 
     def _redos_allowed(self) -> float:
-        """A share of the pilot's trials, and what quiet redos earned; in all no more than there
-        are other trials so far, so a run is at most twice as long as without any."""
+        """A share of the pilot's trials, and what quiet redos earned; of the latter no more than
+        there are other trials so far, so a run is at most twice as long as without any."""
         first = self.rules.redo_share * (len(self.cells) * self.rules.repeats_min)
         if self.plan.protocol < EARNING_PROTOCOL or not first:
             return first
         others = self.done - self.redos
-        return max(first, min(first + REDOS_EARNED * self._quiet_redos, others))
+        return max(first, min(first + REDOS_EARNED * (1 + self._quiet_redos), others))
 
     def _may_redo(self, key: TrialKey, cause: str) -> bool:
         if key.attempt >= self.rules.redo_max or self.redos >= self._redos_allowed():

@@ -64,6 +64,38 @@ def lost_to(cause: Cause) -> str:
     return _LOST_TO.get(cause, cause)
 
 
+#: The parts that each cause is, or is a part of.
+_PART_OF: dict[Cause, str] = {
+    "cpu": "queue",
+    "contamination": "queue",
+    "lock": "waiting",
+    "io": "waiting",
+    "client": "waiting",
+    "coherency": "cpu",
+    "memory": "cpu",
+    "smt": "cpu",
+    "clock": "cpu",
+    "kernel": "cpu",
+}
+
+
+def greater_part(cell: CellExplanation) -> str:
+    """That another part of the lost speed-up seems greater than that of the cause, and is not for
+    sure: trials vary. ``More CPU time may take more of it (0.14), but varies between trials.`` Empty
+    where none is."""
+    share, second = cell.share, cell.runner_up
+    if share is None or cell.speedup_possible is None or not cell.speedup_lost:
+        return ""
+    part = max(cell.speedup_lost, key=lambda name: cell.speedup_lost[name])
+    told = [cell.cause, *([second.cause] if second is not None else [])]
+    amount = cell.speedup_lost[part]
+    is_told = part in [_PART_OF.get(cause, cause) for cause in told]
+    if is_told or part not in LOSSES or amount <= max(share.value * cell.lost, LOST_MIN):
+        return ""
+    what = f"{LOSSES[part][:1].upper()}{LOSSES[part][1:]}"
+    return f"{what} may take more of it ({amount:.2f}), but varies between trials."
+
+
 def loss_named(cell: CellExplanation) -> str:
     """What shares are shares of: the lost speed-up, or, where a speed-up is not divided, as of a
     server, what an operation takes more."""

@@ -68,6 +68,10 @@ def _left(seconds: float | None, *, is_allowance: bool) -> str:
     return f"{left} left of the time allowance" if is_allowance else f"{left} left"
 
 
+#: Intervals of fewer trials are so wide that they only frighten.
+_TRIALS_OF_PRECISION = 5
+
+
 class _Line(NamedTuple):
     """The parts of the line of a trial, as they stand in it."""
 
@@ -197,7 +201,8 @@ class Progress:
             shown = fmt.estimate(estimate)
             value = fmt.with_unit(shown.value, shown.unit)
             same = estimate.n > 1 and estimate.low == estimate.high
-            text = f"{value} {'each time' if same else fmt.precision(estimate)}".rstrip()
+            known = fmt.precision(estimate) if estimate.n >= _TRIALS_OF_PRECISION else ""
+            text = f"{value} {'each time' if same else known}".rstrip()
             self._estimates[tuple(parameters.items())] = text
         if cause:
             setting = fmt.setting(parameters) or "trial"

@@ -195,9 +195,11 @@ def _by_cpu_time(
         return ()
     is_sweep = all(run.run.is_sweep for side in sides for run in side.sessions)
     how = "--primary cpu_seconds" if is_sweep else "cpu_seconds as the first of [[indicators]]"
+    is_doubted = any(cell.note.startswith("in doubt") for cell in undecided)
+    then = ", and compare it with --in-doubt" if is_doubted else ""
     return (
         f"CPU time spreads less and would need {max(known)} trials of each: to judge by it, plan "
-        f"the next run with {how}.",
+        f"the next run with {how}{then}.",
     )
 
 

@@ -247,9 +247,13 @@ def states(runs: Sequence[Findings]) -> list[str]:
             )
         doubtful = sum(reject.used for reject in run.rejects)
         if doubtful:
-            said = (
-                f"{words.count(doubtful, 'trial')} {words.verb(doubtful, 'was', 'were')} "
-                f"disturbed, and {words.verb(doubtful)} left out where enough others are in"
-            )
+            others = run.run.trials - run.run.rejected - doubtful
+            said = f"{words.all_of(doubtful, 'trial')} in use {words.verb(doubtful, 'was', 'were')}"
+            said = f"{said} disturbed: there are no others"
+            if others > 0:
+                said = (
+                    f"{words.count(doubtful, 'trial')} {words.verb(doubtful, 'was', 'were')} "
+                    f"disturbed, and {words.verb(doubtful)} left out where enough others are in"
+                )
             found.append(f"run {run.run.id}: {said}")
     return found

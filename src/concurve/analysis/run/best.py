@@ -32,7 +32,7 @@ EFFECT = 0.01
 _APART = 0.25
 
 #: Hardly anybody runs for longer, in seconds, to tell settings apart that are nearly as good.
-_WORTH_SECONDS = 3_600.0
+_WORTH_SECONDS = 900.0
 
 _OPEN = "the trials do not decide"
 #: Both centres are 0, as of errors that hardly any trial has.

@@ -53,9 +53,10 @@ def sentences(
     if speed and unset is None:
         versions = against_base.versions(plan, cells, among, speed.indicator.label, speed.is_rate)
     is_open = False
-    if speed and not versions and _prefers_base(cells, best, speed.indicator.name):
-        label = speed.indicator.label
-        versions, are_alike = against_base.undecided_versions(plan, cells, among, label)
+    is_doubted = any(item.is_tentative for item in best) and unset is None
+    if speed and not versions and (is_doubted or _prefers_base(cells, best, speed.indicator.name)):
+        label, is_rate = speed.indicator.label, speed.is_rate
+        versions, are_alike = against_base.undecided_versions(plan, cells, among, label, is_rate)
         is_open = bool(versions) and not are_alike
         if are_alike:  # which others are as good is said by the comparison
             best = tuple(msgspec.structs.replace(item, as_good=()) for item in best)

@@ -30,6 +30,9 @@ _OPENINGS = ("No", "Not", "Use", "The")
 _NOT_QUIET = "the machine was not quiet"
 _ALL_OTHERS = "all others"
 
+#: A setting that loses no more than this share, for sure, is enough for most users.
+_LOSS_TOLD = 0.1
+
 #: An interval with an upper end beyond so many times the estimate has none that tells anything.
 _TELLING = 5.0
 
@@ -188,10 +191,14 @@ def _apart(plan: Plan, item: BestFinding, good: str) -> str:
         "with an interval"
     )
     digits = words.ratio_digits(found.value, found.low, found.high)
-    who = _named(plan, item, others) if len(others) == 1 else "The others"
+    who = _named(plan, item, others)
     verb, first = words.verb(len(others)), _setting(plan, item, item.first)
     span = f"{found.low:.{digits}f}× to {found.high:.{digits}f}×"
-    return f"{who} {verb} {span} {good} as {first}{telling}."
+    loss = 1 - 1 / found.high
+    enough = f": {first} is enough, unless {words.share(loss)} matter"
+    return (
+        f"{who} {verb} {span} {good} as {first}{enough if 0 < loss <= _LOSS_TOLD else ''}{telling}."
+    )
 
 
 def _one_of(plan: Plan, item: BestFinding, *, with_noun: bool) -> str:

@@ -36,7 +36,15 @@ from concurve.report.document import (
     at_detail,
     once,
 )
-from concurve.report.losses import LOSSES, SHORT, loss_named, losses_of, lost_speedup, lost_to
+from concurve.report.losses import (
+    LOSSES,
+    SHORT,
+    greater_part,
+    loss_named,
+    losses_of,
+    lost_speedup,
+    lost_to,
+)
 from concurve.report.sections.confirmation import confirmation_section
 from concurve.terms import Level
 
@@ -404,7 +412,7 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
         if says_nothing(share):
             said = f" How much of {loss} that is, these trials do not say"
     if second is None or not is_next_told:
-        return f"{said}." if said else ""
+        return f"{said}.{_greater(cell, is_short=is_short)}" if said else ""
     if second.is_indistinct:
         apart = f"the evidence cannot tell it apart from {lost_to(second.cause)}"
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
@@ -413,7 +421,15 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
     is_told = share is not None and not says_nothing(share)
     order = "a greater part" if is_used_up and is_more and is_told else "next"
     what = f"{lost_to(second.cause)}{of}."
-    return f"{said}; {order}: {what}" if said else f" Next: {what}"
+    if not said:
+        return f" Next: {what}"
+    return f"{said}; {order}: {what}{_greater(cell, is_short=is_short)}"
+
+
+def _greater(cell: CellExplanation, *, is_short: bool) -> str:
+    """That another part seems greater, where there is room for it."""
+    said = "" if is_short or not is_share_told(cell.share) else greater_part(cell)
+    return f" {said}" if said else ""
 
 
 def share_of_loss(share: Estimate) -> str:
