@@ -428,7 +428,7 @@ def _one_of_two() -> Said:
     return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
 
 
-@kind("one-of-several-is-to-be-used", r"2 threads .* Use 2 or more; 1 is worse\. The others are")
+@kind("one-of-several-is-to-be-used", r"2 threads .* Use 2, 4 or 8; 1 is worse\. 4 and 8 are")
 def _one_of_several() -> Said:
     trials = {
         "1": [2.0, 2.1, 1.95], "2": [1.0, 1.25, 0.95], "4": [0.9, 1.2, 1.0], "8": [1.1, 0.9, 1.2]
@@ -524,9 +524,12 @@ kind("one-other-unknown", "Whether mode=b or mode=a is faster cannot be said: ")
 kind("one-other-without-a-useful-interval", "Whether mode=b .*too few trials")(
     _of_one_other(0.5, cv=1.5, rules=THREE)
 )
-kind("one-other-in-doubt", "Whether mode=b or mode=a is faster cannot be said: the machine")(
+kind("one-other-in-doubt", "mode=b seems .* slower than mode=a .* in doubt: the machine was not")(
     _of_one_other(1.0, steal=lambda spec: 10**9)
 )
+kind(
+    "one-other-seems-twice-as-fast", "mode=b seems 2.* as fast as mode=a .* in doubt: the machine"
+)(_of_one_other(0.5, steal=lambda spec: 10**9))
 
 
 @kind("faster-in-some", "mode=b is faster than mode=a in 1 of 3")
@@ -955,6 +958,19 @@ kind("far-better", r"threads=1 \(‡\) has 2 outliers that are better")(
 kind("speed-up-that-drifts", r"The speed-up of threads=4 \(‡\) drifts")(
     lambda: shaped(lambda n, block: 1.15 if n == 4 and block // 12 % 2 else 1.0)
 )
+
+
+@kind("speed-up-alike-by-chance", r"The speed-up of n=4 \(‡\) is alike in neighbouring trials")
+def _alike_by_chance() -> Said:
+    """The dependence of one of two speed-ups, at 3.7 %, is beyond 5 % and not beyond 2.5 %."""
+    factors = [1.025, 1.042, 1.082, 1.021, 1.015, 0.961, 0.993, 1.066, 1.016, 0.996, 1.009, 0.943]
+    each = iter(factors)
+    rules = Rules(repeats_min=len(factors), repeats_max=len(factors))
+    return made_run(
+        Store(), lambda n: next(each) if n == "4" else 1.0, cv=0, rules=rules, n=(1, 2, 4)
+    )
+
+
 kind("the-machine-changed", "From block 15 on")(
     lambda: shaped(lambda n, block: (1 if block < 14 else 1.08) / n)
 )

@@ -379,7 +379,7 @@ def test_a_pool_with_more_threads_than_work_is_no_lock() -> None:
     dispatcher = thread(0.1, poll=0.9, name="acceptor", switches=9000)
     pool = [*[thread(0.2, futex=0.8)] * 8, dispatcher]
     said = cause_of(of(pool, 1600, words=[(640, 8)]), of([thread(0.99), dispatcher]))
-    assert said.cause == "none" and "acceptor hands it out" in said.words
+    assert said.cause == "none" and "acceptor gives them theirs" in said.words
 
 
 def test_a_lone_thread_that_waits_has_nobody_to_wait_for() -> None:

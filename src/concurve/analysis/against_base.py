@@ -253,7 +253,7 @@ def _is_alike(item: _Compared, most: float = _ALIKE) -> bool:
 def _single(own: str, base: str, item: _Compared, by: str) -> str:
     figure = f"{_times(item.speedup)}{_interval(item.speedup)}"
     if item.verdict == "in doubt":
-        return f"Whether {own} or {base} is faster cannot be said: the machine was not quiet."
+        return f"{own} seems {figure} as fast as {base}{by}, in doubt: the machine was not quiet."
     if item.verdict == "open":
         return _open(own, base, item, by, figure)
     return f"{own} is {figure} as fast as {base}{by}."

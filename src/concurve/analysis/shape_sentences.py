@@ -153,9 +153,12 @@ def _widened(plan: Plan, cells: Sequence[CellFindings]) -> Iterator[str]:
         (cell for cell in cells if cell.widened), key=lambda cell: -(cell.widened or 0.0)
     )
     for cell in found[:NAMED_MAX]:
+        what = "drifts from trial to trial"
+        if cell.widened_by_chance:
+            what = "is alike in neighbouring trials, perhaps by chance"
         yield (
-            f"The speed-up of {name(plan, cell.parameters)} (‡) drifts from trial to trial: its "
-            f"interval is {cell.widened:.2g} times as wide for that."
+            f"The speed-up of {name(plan, cell.parameters)} (‡) {what}: its interval is "
+            f"{cell.widened:.2g} times as wide for that."
         )
     yield from _more(len(found), "a speed-up that depends on the time")
 

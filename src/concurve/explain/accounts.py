@@ -14,6 +14,7 @@ import msgspec
 from concurve.explain.capacity import Capacity, capacity_of, takes_turns
 from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
 from concurve.explain.hot import Hot, hot_of
+from concurve.explain.impossible_waits import without_impossible_waits
 from concurve.explain.stations import Serving, serving_of, throttled_ns
 from concurve.explain.threads import (
     ACTIVE_SHARE,
@@ -197,6 +198,7 @@ def account(
     role = record.role(roles.subject)
     if role is None:
         return None
+    role = without_impossible_waits(role)
     phases = [phase for phase in role.phases if phase.name == MEASURE_PHASE and not phase.open]
     wall = float(sum(phase.wall_ns for phase in phases)) if phases else float(role.wall_ns)
     if wall <= 0:
@@ -235,7 +237,8 @@ def account(
     spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
     operations = count_operations(record, asked, work_level)
     clients = [other.name for other in record.roles if roles.is_client(other.name)]
-    others = [_other(other, other.name in clients) for other in record.roles if other is not role]
+    beside = [other for other in record.roles if other.name != role.name]
+    others = [_other(other, other.name in clients) for other in beside]
     machine = record.machine
     cpus = len(role.controls.cpus) if role.controls.cpus else machine.cpus
     taken = float((machine.steal_ns or 0) + (machine.foreign_cpu_ns or 0))

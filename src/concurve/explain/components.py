@@ -198,8 +198,8 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
         runs = f"the thread {dispatcher.name} runs {percent(dispatcher.ran)} of the time"
         waiting = f"{words}: {runs} and the others wait for it"
         return Verdict("stage", waiting, limit=dispatcher.name)
-    given = f", {dispatcher.name} hands it out" if dispatcher else ""
-    why = f"idle, no work for them{given}"
+    given = f" ({dispatcher.name} gives them theirs)" if dispatcher else ""
+    why = f"idle, no work for them, it seems{given}"
     if cell.is_go:
         why = "of Go's runtime wait for a goroutine that can run"
     elif waits_for_no_lock(cell):

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from concurve.explain.impossible_waits import without_impossible_waits
 from concurve.explain.threads import ACTIVE_SHARE, name_of_kind, waiting_threads
 from concurve.findings.explanation import Cause
 from concurve.readings.contamination import foreign_at_least_ns
@@ -96,6 +97,7 @@ def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serv
     sides = [side for name in clients if (side := record.role(name)) is not None]
     if role is None or not sides or record.machine.cpus is None:
         return None
+    role, sides = without_impossible_waits(role), list(map(without_impossible_waits, sides))
     marked = any(
         _counts(phase.name, phase.open) for each in (role, *sides) for phase in each.phases
     )

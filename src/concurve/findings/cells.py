@@ -55,7 +55,8 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     all trials in use; else the figures say that they are in doubt.
     ``two_levels``, ``slow_tail`` and ``fast_tail`` say where the median alone does not tell how the
     trials lie. ``widened``: the ratios to the base in successive blocks depend on each other, and
-    the interval of the speed-up is so many times as wide for that.
+    the interval of the speed-up is so many times as wide for that; ``widened_by_chance``: among so
+    many cells one may seem so by chance.
     ``load_failed`` says what of its load failed where it is so much that the cell is not compared.
     ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions``
     says by how much a reading of an indicator may be off, in its unit.
@@ -72,6 +73,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     slow_tail: SlowTail | None = None
     fast_tail: FastTail | None = None
     widened: float | None = None
+    widened_by_chance: bool = False
     doubtful: int = 0
     including_doubtful: Estimate | None = None
     load_failed: str = ""

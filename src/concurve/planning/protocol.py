@@ -50,8 +50,8 @@ NOBODYS = (CUT, LOST)
 GIVEN_UP = "given up by the check"
 
 #: So many redos are tried beside the share of the pilot's, and as many more for each that comes out
-#: quiet: while one in six of them does, a run goes on redoing. What disturbs comes in bursts, so the
-#: first ones often fail together. On a machine that is never quiet it soon ends.
+#: quiet: while one in six of them does, a run goes on redoing. What disturbs comes in bursts, so
+#: the first ones often fail together. On a machine that is never quiet it soon ends.
 REDOS_EARNED = 6
 
 #: So many names of cells that were not measured are given.

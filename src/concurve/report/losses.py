@@ -81,8 +81,8 @@ _PART_OF: dict[Cause, str] = {
 
 def greater_part(cell: CellExplanation) -> str:
     """That another part of the lost speed-up seems greater than that of the cause, and is not for
-    sure: trials vary. ``More CPU time may take more of it (0.14), but varies between trials.`` Empty
-    where none is."""
+    sure: trials vary. ``More CPU time may take more of it (0.14), but varies between trials.``
+    Empty where none is."""
     share, second = cell.share, cell.runner_up
     if share is None or cell.speedup_possible is None or not cell.speedup_lost:
         return ""

@@ -7,7 +7,7 @@ import math
 from concurve.stats.moments import square, t_quantile
 
 #: What is said where the distance is within the resolution: no number of trials helps.
-TOO_COARSE = "the clock is too coarse for this: longer trials, or a finer clock"
+TOO_COARSE = "the clock is too coarse: longer trials, or a finer clock"
 
 #: The share of repetitions of a run in which it is to decide.
 POWER = 0.8

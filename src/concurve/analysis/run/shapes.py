@@ -46,7 +46,8 @@ def with_widened(
     plan: Plan, cells: Sequence[CellFindings], tables: Sequence[Table], name: str
 ) -> tuple[CellFindings, ...]:
     """The cells with the factor by which the interval of their speed-up (by this indicator) is
-    wider because its blocks depend on each other; where that is so beyond chance."""
+    wider because its blocks depend on each other, and whether that may be chance among all of
+    them: who divides the trials by hand is told in any case."""
     others = [cell for cell in cells if cell.index != cell.base and "speedup" in cell.indicators]
     level = serial.LEVEL / max(1, len(others))
     series: list[list[float]] = []
@@ -55,12 +56,16 @@ def with_widened(
         ratios = quotients(tables[cell.index].by_block(name), base)
         series.append(list(ratios.values()) if ratios else [])
     found = {
-        cell.index: serial.widening(values)
+        cell.index: (factor, p > level)
         for cell, values, p in zip(others, series, serial.p_values(series), strict=True)
-        if p <= level
+        if (factor := serial.widening(values)) > 1
     }
     return tuple(
-        msgspec.structs.replace(cell, widened=found[cell.index]) if cell.index in found else cell
+        msgspec.structs.replace(
+            cell, widened=found[cell.index][0], widened_by_chance=found[cell.index][1]
+        )
+        if cell.index in found
+        else cell
         for cell in cells
     )
 

@@ -213,7 +213,7 @@ def _one_of(plan: Plan, item: BestFinding, *, with_noun: bool) -> str:
         return words.listed([describe({name: level}) for level in levels], "or")
     noun = f" {name}" if with_noun else ""
     # Not where a greater one is worse, or gave no figure.
-    if len(levels) > 2 and above == set(levels):
+    if len(levels) > 3 and above == set(levels):
         return f"{levels[0]} or more{noun}"
     return f"{words.listed([str(level) for level in levels], 'or')}{noun}"
 
@@ -249,9 +249,7 @@ def _pointed(
     fast = ""
     if gain is not None and not _is_apart(item, speed):
         if (gain.speedup.in_doubt or item.is_open) and is_led:
-            # A speed-up that is none stands in the table, and has no room among those of groups.
-            is_told = gain.speedup.in_doubt or gain.is_gain or not item.group
-            seems, fast = "", _as_fast(plan, gain) if is_told else ""
+            seems, fast = "", _as_fast(plan, gain)
         elif others and not gain.is_gain and item.leader.items() <= gain.base.parameters.items():
             seems = ""  # it is the base that seems best
     if not others and item.is_tentative:
@@ -447,7 +445,25 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
     if item.as_good and not (is_said and is_base):
         verb = words.verb(len(item.as_good))
         said.append(f"{_named(plan, item, item.as_good)} {verb} not significantly better")
+    worse = _worse_above(plan, item) if gain is not None and gain.is_gain else []
+    if worse:
+        said.append(f"{_named(plan, item, worse)} {words.verb(len(worse))} worse")
     return f"{advice}; {', '.join(said)}." if said else f"{advice}."
+
+
+def _worse_above(plan: Plan, item: BestFinding) -> list[dict[str, Level]]:
+    """The settings with more concurrency than the recommended one that are told to be worse: who
+    thinks that more is better is told."""
+    if plan.work is None or item.factors != (plan.work,) or item.recommended is None:
+        return []
+    own = item.recommended[plan.work]
+    return [
+        setting
+        for setting in item.behind
+        if isinstance(level := setting[plan.work], int | float)
+        and isinstance(own, int | float)
+        and level > own
+    ]
 
 
 def _setting(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> str:
