@@ -135,6 +135,25 @@ def test_a_word_among_the_numbers_of_workers_is_refused_unless_it_is_declared(
 
 
 @pytest.mark.parametrize(
+    ("levels", "words", "remedy"),
+    [
+        ("1-4", "1-4 is a single level", "1..4; or"),
+        ("1-4,8", "1-4 is a single level", "1..4; or"),
+        ("1 2 4", "1 2 4 is a single level", "1,2,4; or"),
+    ],
+)
+def test_a_range_of_workers_in_another_notation_is_refused_unless_it_is_declared(
+    levels: str, words: str, remedy: str
+) -> None:
+    with pytest.raises(StudyError, match=f"levels of threads: {words}, and threads ") as refused:
+        roles(("threads", levels))
+    assert refused.value.remedy.startswith(f"{remedy} --work none, if the program takes ")
+    assert roles(("threads", levels), work="none") == (None, ())
+    assert roles(("threads", levels), ("n", "1,2"), conditions=("threads",)) == ("n", ("threads",))
+    assert roles(("pages", levels)) == (None, ())
+
+
+@pytest.mark.parametrize(
     ("name", "levels"),
     [
         ("threads", "virtual,platform"),

@@ -113,7 +113,8 @@ def test_another_run_of_concurve_is_named(tmp_path: Path) -> None:
 
 
 def test_only_what_runs_trials_is_another_run(tmp_path: Path) -> None:
-    """A server of pages and a generator of load are programs like others."""
+    """A server of pages and a generator of load are programs like others. The first process of a
+    run is of it: who ends it ends the run."""
     load = seen(
         tmp_path, 40, mine=(40, 1, 0), concurve=(11, 1, 60), load=(12, 11, 50), page=(13, 11, 40)
     )
@@ -123,7 +124,7 @@ def test_only_what_runs_trials_is_another_run(tmp_path: Path) -> None:
         target=(13, 12, 40),
     )  # fmt: skip
     assert {process.name: process.run for process in trial.processes} == {
-        "concurve": None, "concurve-trial": 11, "target": 11,
+        "concurve": 11, "concurve-trial": 11, "target": 11,
     }  # fmt: skip
 
 

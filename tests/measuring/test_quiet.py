@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from concurve.cli.machine import load_item
 from concurve.definition.beside_line import Beside
 from concurve.definition.study_line import sweep_study
 from concurve.errors import BusyError, HostError, StudyError
@@ -110,6 +111,24 @@ def test_what_is_told_briefly_begins_with_who_takes_most_and_adds_up_a_run() -> 
     assert "0 %" not in disturbs.what.replace("50 %", "")
 
 
+def test_what_is_rounded_to_zero_is_not_told() -> None:
+    """Shares are counts of ticks: one of exactly half a percent is common."""
+    disturbs = disturbance(Load(0.5, 0.0, (Process("sh", 7, 0, 0.015), Process("x", 8, 0, 0.005))))
+    assert disturbs is not None
+    assert disturbs.briefly == "short-lived or small processes 48 %, sh (pid 7) 2 %"
+    assert disturbs.what.endswith(": sh (pid 7, nice 0) 2 %, others or short-lived ones 48 %")
+
+
+def test_the_machine_s_load_says_to_wait_for_the_run_that_it_names() -> None:
+    run, theirs = Process("concurve", 39, 0, 0.1, run=39), Process("x", 40, 0, 0.2, run=39)
+    item = load_item(Load(0.5, 0.0, (theirs, run)))
+    assert item.remedy == "wait for that concurve run (pid 39): concurve sweep --wait-quiet 30m …"
+    both = load_item(Load(0.5, 0.0, (theirs, run, Process("cc1", 7, 19, 0.1)))).remedy
+    assert both.startswith("end cc1 (pid 7), or wait for that concurve run (pid 39): ")
+    alone = load_item(Load(0.5, 0.0, (Process("cc1", 7, 19, 0.5),))).remedy
+    assert alone == "end these processes, or wait: concurve sweep --wait-quiet 5m …"
+
+
 def test_a_machine_that_does_not_become_quiet_ends_the_wait() -> None:
     machine = Machine(BUSY)
     with pytest.raises(HostError, match=r"was not quiet within 30 s: .*cc1plus") as refused:
@@ -150,6 +169,7 @@ def test_nobody_is_asked_to_end_the_programs_of_another_run() -> None:
         ((mine, init), f"end cc1plus (pid 20), {yields}"),
         ((init,), "wait longer"),
         ((niced,), "end these processes, wait longer"),
+        ((Process("small", 60, 0, 0.01),), "wait longer"),  # beside many that are not named
     ):
         with pytest.raises(HostError) as refused:
             Machine(Load(0.5, 0.0, processes)).wait(30)

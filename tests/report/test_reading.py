@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -221,6 +222,24 @@ def test_a_busy_load_is_no_limit_where_the_server_is_shown_to_be(
         assert shown_with(Limit({}, cell), Limit({}, other)) == shown_with()
     else:
         assert shown_with(Limit({}, cell)) == shown_with()
+
+
+def test_a_warning_whose_times_have_other_units_is_one_warning() -> None:
+    store = Store()
+    times = itertools.cycle(("950 µs", "1.20 ms", ">1.2 s"))
+
+    class Warns(FakeEngine):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = json.loads(super().run(spec))
+            record["roles"][0]["facts"] = {"warnings": [f"p99 is {next(times)} from sending"]}
+            return json.dumps(record).encode()
+
+    head = new_head(small_study(TRIALS, threads=(1, 2, 4)), "normal", 1, "concurve sweep …")
+    Runner(head, store, Warns(), clock=FakeClock(0.001)).start()
+    findings = figures_of(store, store.find_run("last")).findings
+    told = [it.sentence for it in findings.sentences if "from sending" in it.sentence]
+    assert len(told) == 1
+    assert told[0].startswith("The program warns in all 12 trials, for example: p99 is ")
 
 
 def test_a_warning_of_the_program_is_told_once_in_every_view(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from concurve.report.console import beside
 from concurve.report.document import Column, Document, Role, Table
 from concurve.report.sections import rejected
 from concurve.report.sections.limits import explanation_document
-from concurve.report.sections.run import brief_run_document
+from concurve.report.sections.run import Topic, brief_run_document
 from tests.report import samples
 
 
@@ -225,6 +225,26 @@ def test_what_a_study_asks_for_stands_before_what_one_copy_of_a_load_did() -> No
     assert found.names_in_order()[1] == "load.latency_ns_p50", "of all copies"
     asked = msgspec.structs.replace(found, asked=("wall_seconds", "load.latency_ns_p99"))
     assert asked.names_in_order()[:3] == ["wall_seconds", "load.latency_ns_p99", "speedup"]
+
+
+@pytest.mark.parametrize("width", [20, 80, 200])
+def test_a_search_in_the_list_of_all_figures_finds_each_name_and_level(width: int) -> None:
+    found = samples.thread_scaling()
+    name = "server-of-the-other-host-2.voluntary_switches_per_operation"
+    cells = tuple(
+        msgspec.structs.replace(
+            cell, indicators={**cell.indicators, name: cell.indicators["wall_seconds"]}
+        )
+        for cell in found.cells
+    )
+    found = msgspec.structs.replace(found, cells=cells)
+    document = brief_run_document(found, topics=[Topic.FIGURES])
+    lines = [line.plain for line in terminal.lines(document, width)]
+    words = [line.split() for line in lines[lines.index("all figures:") :]]
+    for searched in found.names_in_order():
+        rows = [row[1:3] for row in words if row[:1] == [searched]]
+        levels = [[str(level) for level in cell.parameters.values()][:2] for cell in cells]
+        assert rows and all(row in levels for row in rows), (searched, rows)
 
 
 def test_a_load_that_is_asked_for_a_rate_shows_it_and_both_latencies() -> None:

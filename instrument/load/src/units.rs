@@ -31,6 +31,15 @@ pub fn parse_time(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a time like 10s, 2.5ms or 1m".to_owned())
 }
 
+/// A rate in transactions a second.
+///
+/// # Errors
+/// It is no number: a unit or a suffix such as `40k` is not taken.
+pub fn parse_rate(text: &str) -> Result<f64, String> {
+    text.parse()
+        .map_err(|_| "transactions a second as a plain number, like 40000 or 0.5".to_owned())
+}
+
 /// A time above 0.
 pub fn parse_positive_time(text: &str) -> Result<u64, String> {
     match parse_time(text)? {
@@ -155,5 +164,15 @@ mod tests {
             assert!(parse_time(text).is_err(), "{text}");
         }
         assert!(parse_positive_time("0ms").is_err());
+    }
+
+    #[test]
+    fn a_rate_is_a_plain_number() {
+        assert_eq!(parse_rate("40000"), Ok(40_000.0));
+        assert_eq!(parse_rate("0.5"), Ok(0.5));
+        for text in ["40k", "", "1M", "5/s", "fast"] {
+            let said = parse_rate(text).unwrap_err();
+            assert!(said.contains("plain number, like 40000"), "{text}: {said}");
+        }
     }
 }

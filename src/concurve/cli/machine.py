@@ -73,11 +73,18 @@ def check(json: bool) -> None:
 
 def load_item(load: Load) -> Item:
     """The present load, judged as a trial under it would be."""
+    from concurve import words
     from concurve.host.machine_check import Item
     from concurve.measuring.quiet import disturbance, end_these
 
     if says := disturbance(load):
-        remedy = f"{end_these(load, ', or ')}wait: concurve sweep --wait-quiet 5m …"
+        end = end_these(load, ", or ")
+        if runs := sorted({it.run for it in load.seen if it.run is not None}):
+            pids = words.listed([f"pid {run}" for run in runs])
+            whom = words.verb(len(runs), "that concurve run", "those concurve runs")
+            remedy = f"{end}wait for {whom} ({pids}): concurve sweep --wait-quiet 30m …"
+        else:
+            remedy = f"{end}wait: concurve sweep --wait-quiet 5m …"
         return Item("!!", "load now", says.what, remedy)
     return Item("ok", "load now", f"other processes use {load.foreign * 100:.1f} % of the CPU time")
 

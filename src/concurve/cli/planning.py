@@ -33,7 +33,7 @@ def print_plan(
 ) -> None:
     """Print the cells, the trials, the time and the commands of the first block. No host is asked:
     its programs are taken to be where those of this machine are, and it is taken to grant what a
-    level asks for. What this machine cannot run is refused below the plan, as a run refuses it.
+    level asks for. What this machine cannot run is refused without a plan, as a run refuses it.
 
     Raises:
         StudyError, HostError: see :func:`~concurve.measuring.launches.check_plan`.
@@ -41,6 +41,8 @@ def print_plan(
     cpus, unasked = allowed_cpus(), _unasked(inventory)
     study, left_out = granted(with_attached(study), effort, cpus, command, inventory, unasked)
     plan = make_plan(study, effort, seed, inventory)
+    if inventory is None:
+        check_plan(plan, LocalEngine(), cpus)
     expected = forecast(plan, store)
     specs = {
         index: trial_spec(plan, plan.cells[index], "dry-run", cpus, command, machines=unasked)
@@ -71,8 +73,6 @@ def print_plan(
             controls = _controls(role.controls, is_asked=role.host not in unasked)
             where = f"{role.name} on {role.host}" if role.host else role.name
             tell(f"    {where}: {shell_line(role)}{f'  [{controls}]' if controls else ''}")
-    if inventory is None:
-        check_plan(plan, LocalEngine(), cpus)
 
 
 def print_campaign_plan(

@@ -244,6 +244,7 @@ def verb(
     is_here = not (common["hosts"] or common["ray"])  # others have CPUs of their own
     _tell_of_texts(parameters, cpus, is_here)
     _tell_of_words(study, common["secrets"])
+    _tell_of_one_setting(study, common["secrets"])
     _tell_of_options(command, click.get_current_context().meta[_WORDS])
     _tell_of_versions(command)
     _tell_of_tool(command, extracts)
@@ -388,6 +389,20 @@ def _tell_of_words(study: Study, secrets: Sequence[str]) -> None:
             )
         elif len(found) == len(factor.levels) and is_called_workers(factor.name):
             note(f"note: levels of {factor.name}: words and no numbers, so it counts no workers")
+
+
+def _tell_of_one_setting(study: Study, secrets: Sequence[str]) -> None:
+    """Say that nothing is compared, where each parameter has a single level."""
+    from concurve.cli.showing import note
+
+    if not study.factors or any(len(factor.levels) > 1 for factor in study.factors):
+        return
+    factor = study.factors[-1]
+    level = "…" if factor.name in secrets else f"{factor.levels[0]},…"
+    note(
+        "note: one setting is measured, so nothing is compared; several levels are separated by "
+        f"commas: -P {factor.name} {level}"
+    )
 
 
 def _tell_of_versions(command: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from concurve.definition.levels import ranges_meant
 from concurve.definition.study import (
     WORK_NAMES,
     Factor,
@@ -21,6 +22,7 @@ from concurve.definition.study import (
 )
 from concurve.definition.templates import placeholders
 from concurve.errors import StudyError
+from concurve.terms import joined_levels
 from concurve.words import is_number, listed, verb
 
 #: What says that no parameter counts workers, or that none is a condition.
@@ -74,10 +76,11 @@ def roles_of(study: Study, work: str | None, conditions: Sequence[str], cpus: in
 
     Raises:
         StudyError: several parameters may count workers, or one that counts them by its name has
-            words among its levels, and the user does not say what it is.
+            words or ranges in another notation among its levels, and the user does not say what
+            it is.
     """
     if work is None:
-        _refuse_words(study, conditions)
+        _refuse_slips(study, conditions)
     chosen = _work(study, cpus) if work is None else "" if work == NONE else work
     if conditions:
         return Roles(chosen, tuple(name for name in conditions if name != NONE))
@@ -93,27 +96,45 @@ def roles_of(study: Study, work: str | None, conditions: Sequence[str], cpus: in
     )
 
 
-def _refuse_words(study: Study, conditions: Sequence[str]) -> None:
-    """Refuse a slip among the levels of what counts workers by its name: ``1,2,x``. The program
-    gets ``x``, and ends at once or takes it for 0: such a level looks fast, and nothing scales.
-    Words alone are kinds of something, unless there is only one.
+def _refuse_slips(study: Study, conditions: Sequence[str]) -> None:
+    """Refuse a slip among the levels of what counts workers by its name: ``1,2,x``, or ``1-4``,
+    which is a single level. The program gets ``x``, and ends at once or takes it for 0: such a
+    level looks fast, and nothing scales. Words alone are kinds of something, unless there is only
+    one.
 
     Raises:
         StudyError: there is one.
     """
+    is_alone = len(study.factors) == 1
+    said = f"--work {NONE}" if is_alone else f"--work with another parameter, or {NONE}"
     for factor in study.factors:
-        found = words_among(factor)
-        is_slip = found and (len(found) < len(factor.levels) or len(factor.levels) == 1)
         is_other = factor.name in conditions or _is_control(study, factor.name)
-        if not is_slip or is_other or not is_called_workers(factor.name):
-            continue
-        is_alone = len(study.factors) == 1
-        said = f"--work {NONE}" if is_alone else f"--work with another parameter, or {NONE}"
-        them = f"{listed(found)} {verb(len(found), 'is no number', 'are no numbers')}"
-        raise StudyError(
-            f"levels of {factor.name}: {them}, and {factor.name} counts workers by its name",
-            f"numbers alone; or {said}, if the program takes {listed(found)} there",
-        )
+        slip = None if is_other or not is_called_workers(factor.name) else _slip(factor)
+        if slip:
+            raise StudyError(
+                f"levels of {factor.name}: {slip.says}, and {factor.name} counts workers by its "
+                "name",
+                f"{slip.remedy}; or {said}, if the program takes {listed(slip.levels)} there",
+            )
+
+
+class _Slip(NamedTuple):
+    """Levels that seem to be one, what they are, and what to write in their place."""
+
+    levels: list[str]
+    says: str
+    remedy: str
+
+
+def _slip(factor: Factor) -> _Slip | None:
+    if ranges := ranges_meant(joined_levels(factor.levels)):
+        what = verb(len(ranges), "is a single level", "are single levels")
+        return _Slip([*ranges], f"{listed([*ranges])} {what}", ", ".join(ranges.values()))
+    found = words_among(factor)
+    if found and (len(found) < len(factor.levels) or len(factor.levels) == 1):
+        what = verb(len(found), "is no number", "are no numbers")
+        return _Slip(found, f"{listed(found)} {what}", "numbers alone")
+    return None
 
 
 def _work(study: Study, cpus: int) -> str:

@@ -18,15 +18,19 @@ _IDLE, _IOWAIT, _STEAL = 3, 4, 7
 _KERNEL, _KERNEL_PID = "kthreadd", 2
 #: The program that runs a trial: all others of the trial are below it.
 _RUNNER = "concurve-trial"
-#: The programs of a run. The first one does more than measure, so it alone is no run.
+#: The programs of a run. The first one does more than measure, so without the second it is no run.
 _RUNS = ("concurve", _RUNNER)
 
 #: So many processes are named.
 NAMED_MAX = 3
 #: What they leave of the CPU time of all others is told from this share of the machine's on.
 REST_MIN = 0.01
-#: Of a smaller share nothing is seen: it is 0 % once it is rounded.
-SEEN_MIN = 0.005
+
+
+def is_seen(share: float) -> bool:
+    """Is a share more than 0 % as it is printed? Shares are counts of ticks, so one of exactly half
+    a percent is common, and is rounded to 0 %."""
+    return f"{share * 100:.0f}" != "0"
 
 
 class Process(NamedTuple):
@@ -62,7 +66,7 @@ class Load(NamedTuple):
     @property
     def seen(self) -> tuple[Process, ...]:
         """The processes whose share is not 0 % once it is rounded."""
-        return tuple(process for process in self.processes if process.share >= SEEN_MIN)
+        return tuple(process for process in self.processes if is_seen(process.share))
 
     @property
     def rest(self) -> float:
@@ -191,10 +195,15 @@ def _other_runs(now: Reading, own: int) -> Callable[[int], int | None]:
 
     mine = {own, *line_of(own)}
 
+    runs: set[int] = set()
+    for pid, process in known.items():
+        if process.name == _RUNNER:
+            found = [it for it in line_of(pid) if known[it].name in _RUNS and it not in mine]
+            runs.update(found[-1:])
+
     def run_of(pid: int) -> int | None:
-        found = [one for one in line_of(pid) if known[one].name in _RUNS and one not in mine]
-        is_run = any(known[one].name == _RUNNER for one in found)
-        return found[-1] if is_run else None
+        # The first process of a run is of it as well.
+        return next((one for one in reversed(line_of(pid)) if one in runs), None)
 
     return run_of
 

@@ -19,7 +19,7 @@ from concurve.definition.study import Study
 from concurve.definition.units import format_duration, parse_duration
 from concurve.errors import BusyError, HostError, StudyError
 from concurve.host.attaching import find
-from concurve.host.load import SEEN_MIN, Load, load_over
+from concurve.host.load import Load, is_seen, load_over
 from concurve.host.lock import measurement_lock, measurement_under_way
 from concurve.host.turns import in_line
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
@@ -72,7 +72,7 @@ def disturbance(load: Load) -> Disturbance | None:
         who = f"{process.whose} (pid {process.pid if process.run is None else process.run})"
         shares[who] = shares.get(who, 0.0) + process.share
     shares |= {OTHERS: load.rest, HYPERVISOR: load.steal}
-    most = sorted((it for it in shares.items() if it[1] >= SEEN_MIN), key=lambda it: -it[1])
+    most = sorted((it for it in shares.items() if is_seen(it[1])), key=lambda it: -it[1])
     return Disturbance(
         what="; ".join(found),
         briefly=", ".join(f"{who} {share * 100:.0f} %" for who, share in most),
@@ -278,7 +278,7 @@ _LOWEST = 19
 def end_these(load: Load, then: str) -> str:
     """Which of the processes that disturb are to be ended, or to yield, and ``then`` what follows;
     empty for the hypervisor, and where they are of another measurement alone, or as good as."""
-    least = ENDED_SHARE * max((process.share for process in load.seen), default=0.0)
+    least = ENDED_SHARE * max((load.rest, *(process.share for process in load.seen)))
     strangers = [it for it in load.seen if it.run is None and it.share >= least and it.pid != _INIT]
     if load.foreign <= FOREIGN_SHARE_MAX or not strangers:
         return ""

@@ -1,4 +1,4 @@
-"""A document on the terminal, never wider than it is.
+"""A document on the terminal, never wider than it is but for paths and rows that are searched.
 
 To a file or a pipe the same lines go without colours, in fixed columns separated by two or
 more blanks, so that grep, awk and cut read them.
@@ -73,8 +73,8 @@ def show(document: Document, file: TextIO | None = None, report: str | None = No
 
 
 def lines(document: Document, width: int) -> list[Line]:
-    """The lines of a document, none wider than ``width`` cells but for a path; of a shorter one, if
-    it has one and does not fit on a screen."""
+    """The lines of a document, none wider than ``width`` cells but for a path and the rows of a
+    table that is ``whole``; of a shorter one, if it has one and does not fit on a screen."""
     found = list(_lines(document, max(width, WIDTH_MIN)))
     if document.shorter is not None and len(found) > SCREEN:
         return lines(document.shorter, width)
@@ -201,11 +201,11 @@ class _Drawn:
 
 
 def _grid(table: Table, width: int) -> Iterator[Line]:
-    shown, keys_left_out, left_out = _fitting(table, width)
+    shown, keys_left_out, left_out = _whole(table) if table.whole else _fitting(table, width)
     if not shown or not table.length:
         yield from wrapped(Line("no figures yet", "dim"), width)
         return
-    if _total(shown) > width:
+    if _total(shown) > width and not table.whole:
         # In words there is room for the most wanted columns.
         further = [
             it for it in table.columns if it.role not in _HEADS and it.wanted >= _WANTED_IN_WORDS
@@ -268,6 +268,11 @@ def _body(table: Table, rows: Sequence[str]) -> Iterator[Line]:
         if is_grouped and number and keys[0].cells[number] != keys[0].cells[number - 1]:
             yield Line()
         yield Line(row, _STYLES[tone])
+
+
+def _whole(table: Table) -> tuple[list[_Drawn], list[_Drawn], list[Column]]:
+    """All columns with entries, however wide they are together."""
+    return [_drawn(column) for column in table.columns if column.has_entries], [], []
 
 
 def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list[Column]]:

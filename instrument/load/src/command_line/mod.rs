@@ -8,7 +8,7 @@ use clap::{ArgGroup, Parser};
 
 use crate::dataset::DatasetOptions;
 use crate::plan::{Objective, Spread};
-use crate::units::{parse_positive_time, parse_share, parse_time};
+use crate::units::{parse_positive_time, parse_rate, parse_share, parse_time};
 use crate::workload::WorkloadOptions;
 
 /// Put load on a server or an embedded engine, and measure its throughput and latencies
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[command(flatten)]
     workload: WorkloadOptions,
     /// Number of sessions, each with a connection of its own
-    #[arg(long, alias = "clients", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, visible_alias = "clients", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     sessions: u64,
     /// Client threads that share the sessions [default: 1; an embedded engine has one for each
     /// session]
@@ -76,7 +76,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
     spin: u64,
     /// Open loop: transactions a second over all sessions, independent of the replies
-    #[arg(long, value_name = "R", conflicts_with_all = ["pipeline", "ramp"])]
+    #[arg(long, value_name = "R", value_parser = parse_rate, conflicts_with_all = ["pipeline", "ramp"])]
     rate: Option<f64>,
     /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%; with --rate, say
     /// whether that rate meets them. Exit codes: 0 found or met, 10 not met, 11 undecided

@@ -23,12 +23,18 @@ use self::unanswered::Unanswered;
 use crate::counts::tally::{KindTally, SentTimes, Tally, by_kind};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
-use crate::plan::{End, Goal, Pace, Plan, Target};
+use crate::plan::{End, Goal, Pace, Plan, Runners, Target};
 use crate::units::{count, percent, time};
 use crate::workload::TransactionKind;
 
 /// A client thread that used more of a CPU than this may limit the rate.
 const BUSY_SHARE_MAX: f64 = 0.85;
+/// Of more late transactions than this, the 99th percentile is one of them.
+const LATE_SHARE_MAX: f64 = 0.01;
+/// The place of the 99th in [`PERCENTILES`].
+const P99: usize = 2;
+/// By more than this factor longer from when it was due, a percentile says more of the wait than of the answers.
+const WAIT_FACTOR: f64 = 2.0;
 /// So much less than by Little's law, relatively, and the sessions did not run all the time.
 const LITTLE_TOLERANCE: f64 = 0.05;
 
@@ -265,7 +271,7 @@ impl Figures {
         };
         (answers > 0).then(|| {
             format!(
-                "all {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing; make them first",
+                "all {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing; make them first, or ask for some that exist with a --command of your own",
                 count(answers as f64)
             )
         })
@@ -310,6 +316,34 @@ impl Figures {
         })
     }
 
+    /// Open loop: the share of the transactions sent that were sent late; 0 if none was sent.
+    pub fn late_share(&self) -> f64 {
+        let sent = self.sent.as_ref().map_or(0, |it| it.lag_ns.len());
+        self.all.late as f64 / sent.max(1) as f64
+    }
+
+    /// Many were sent late, and their wait makes most of the 99th percentile.
+    fn sent_late(&self, plan: &Plan) -> Option<String> {
+        let sent = self.sent.as_ref()?;
+        let (due, sending) = (self.percentiles[P99], sent.percentiles[P99]);
+        let is_wait = due.ns as f64 > WAIT_FACTOR * sending.ns as f64;
+        if self.late_share() <= LATE_SHARE_MAX || !is_wait {
+            return None;
+        }
+        let shown = |it: Percentile| text::bounded(it.ns as f64, it.is_censored);
+        let more = match (&plan.target, plan.runners) {
+            (Target::Server(_), Runners::Threads(_)) => "more --sessions or --threads",
+            // Each session has a thread or a process of its own.
+            _ => "more --sessions",
+        };
+        Some(format!(
+            "{} of the requests were sent over 1 ms late: p99 is {} from when due and {} from sending; no session was free or the load had no CPU: {more}, or a lower --rate",
+            percent(self.late_share()),
+            shown(due),
+            shown(sending)
+        ))
+    }
+
     fn find_warnings(&self, plan: &Plan, machine_busy: Option<String>) -> Vec<String> {
         let is_busy = machine_busy.is_some();
         let mut found = Vec::from_iter(lost_sessions(plan.sessions, &self.all.lost));
@@ -326,6 +360,7 @@ impl Figures {
             ));
         }
         found.extend(self.not_answered());
+        found.extend(self.sent_late(plan));
         if self.total.answered() == 0 {
             found.push("no transaction was answered in the measured phase: a longer --duration, or look at the server".to_owned());
             return found;

@@ -6,7 +6,7 @@ use super::distribution::{Distribution, Percentile};
 use super::{Figures, LAG_PERCENTILES, percentiles};
 use crate::dataset::Verified;
 use crate::plan::{Pace, Plan, Runners, Target};
-use crate::units::{bytes, count, time};
+use crate::units::{bytes, count, percent, time};
 
 /// Width of the first column.
 const NAME_WIDTH: usize = 13;
@@ -111,7 +111,7 @@ fn intervals(figures: &Figures, text: &mut String) {
 }
 
 /// A time, or a lower bound of one.
-fn bounded(ns: f64, is_censored: bool) -> String {
+pub(super) fn bounded(ns: f64, is_censored: bool) -> String {
     match is_censored {
         true => format!(">{}", time(ns)),
         false => time(ns),
@@ -156,19 +156,22 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
         let value =
             format!("{due}: {answered} answered,{lost} {unanswered} unanswered, {skipped} skipped");
         facts.push(("due", value));
-        let lag = time(all.lag_ns_max as f64);
-        let usual = figures.sent.as_ref().map_or(String::new(), |it| {
+        let share = match all.late {
+            0 => String::new(),
+            _ => format!(" ({})", percent(figures.late_share())),
+        };
+        let value = format!("{}{share} sent over 1 ms late", number(all.late));
+        facts.push(("schedule", value));
+        if let Some(sent) = &figures.sent {
             let at = |(name, share): (&str, f64)| {
-                let ns = it.lag_ns.value_at_quantile(share);
+                let ns = sent.lag_ns.value_at_quantile(share);
                 format!("{name} {}, ", time(ns as f64))
             };
-            LAG_PERCENTILES.map(at).concat()
-        });
-        let value = format!(
-            "{} sent over 1 ms late ({usual}at most {lag})",
-            number(all.late)
-        );
-        facts.push(("schedule", value));
+            let usual = LAG_PERCENTILES.map(at).concat();
+            let max = time(all.lag_ns_max as f64);
+            let value = format!("{usual}at most {max} from when due to sending");
+            facts.push(("lag", value));
+        }
         let value = "counted from when a request was due, but for the row from sending";
         facts.push(("latency", value.to_owned()));
     } else if figures.unanswered > 0 {

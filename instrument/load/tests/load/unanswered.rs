@@ -402,7 +402,8 @@ fn the_text_of_an_open_loop_has_both_times() {
     for text in [
         "\nfrom sending ",
         "counted from when a request was due",
-        "late (p50 ",
+        "sent over 1 ms late",
+        "\nlag          p50 ",
     ] {
         assert!(said.contains(text), "{said}");
     }

@@ -48,8 +48,8 @@ _NO_STEADY_STATE = "no steady state: "
 #: A --warm-up is to leave the beginning out of so many of the trials whose beginning differs.
 _COVERED = 0.9
 
-#: What differs between trials that report the same warning.
-_NUMBER = re.compile(r"\d[\d,.]*")
+#: What differs between trials that report the same warning: a number, and the unit of a time.
+_NUMBER = re.compile(r">?\d[\d,.]*(?: (?:ns|µs|ms|s)\b)?")
 
 
 class _Role(msgspec.Struct):

@@ -138,6 +138,7 @@ def every(findings: Findings) -> Section:
             *_owners(findings, [name for name, _, _, _ in rows]),
         ),
         title="One row a figure of a cell.",
+        whole=True,
     )
     return Section("All figures", (table,), anchor="all-figures")
 
