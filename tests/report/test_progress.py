@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 
@@ -13,7 +14,7 @@ from concurve.report.progress import Progress
 from concurve.terms import Disturbance
 
 HERE = {"threads": 4, "cpus": 2}
-SO_FAR = Estimate(value=1.482, low=1.451, high=1.513, n=3, unit="s")
+SO_FAR = Estimate(value=1.482, low=1.451, high=1.513, n=5, unit="s")
 
 
 class Clock:
@@ -22,6 +23,15 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def test_few_trials_have_no_precision() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=True)
+    line.begin(60, "thread-scaling: 12 cells")
+    line.trial_ended(HERE, msgspec.structs.replace(SO_FAR, n=4), "ok", "")
+    line.trial_starts(HERE, 2, 0, 11, 60, 40.2)
+    assert "1.482 s" in out.getvalue() and "±" not in out.getvalue()
 
 
 def test_the_live_line(monkeypatch: pytest.MonkeyPatch) -> None:
