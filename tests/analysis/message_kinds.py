@@ -721,6 +721,18 @@ def _interrupted() -> Said:
     return stored(small_study(THREE, threads=(1, 2)), Stopping())
 
 
+@kind("of-two-programs", r"/gone/server \(role target\) changed before .* after 2 trials: the")
+def _of_two_programs() -> Said:
+    store = Store()
+    head = new_head(small_study(THREE, threads=(1, 2)), "normal", 1, "concurve sweep …")
+    with suppress(RunInterruptedError):
+        Runner(head, store, Stopping(), clock=FakeClock()).start()
+    facts = {"target": {"path": "/gone/server", "sha256": "0"}}
+    head = msgspec.structs.replace(head, programs=facts)
+    Runner(head, store, FakeEngine(), clock=FakeClock()).resume()
+    return trial_findings_of(store, store.find_run(head.id))
+
+
 @kind("goes-on", "This run goes on: ")
 def _goes_on() -> Said:
     store = Store()

@@ -36,6 +36,7 @@ from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.failures import Failures
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
+from concurve.measuring.heads import with_resumption
 from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.measuring.launches import check_plan
@@ -250,8 +251,11 @@ class Runner:
             return ended
         with inside(self.head.folder, f"run {self.head.id}"), self._prepared():
             self._failures.is_resumed = True
-            for text in changed_programs(self.head):
-                self._note(f"note: {text}")
+            changed = list(changed_programs(self.head))
+            for program in changed:
+                self._note(f"note: {program.says(self.head.again)}")
+            done = self.store.count(self.head.id)
+            self.head = with_resumption(self.head, done, [program.name for program in changed])
             if text := changed_study_file(self.head):
                 self._note(f"note: {text}")
             self._begin(self._go_on)
