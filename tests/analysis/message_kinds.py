@@ -648,8 +648,8 @@ def _asked_for_a_fixed_time() -> Said:
 
 @kind("undirected-before-the-run", "no setting will be recommended")
 def _undirected_before() -> Said:
-    head = new_head(_undirected_study(), "quick", 1, "concurve sweep …")
-    return [Finding(kind="note", sentence=undirected_before(head))]
+    said = undirected_before(_undirected_study(), "quick", is_sweep=True)
+    return [Finding(kind="note", sentence=said)]
 
 
 # -- warnings ---------------------------------------------------------------------------------

@@ -107,13 +107,18 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_sweep(self) -> bool:
         """Was its study said by the options of a sweep, and not by the keys of a file?"""
-        return self.study.work_amount == "unknown" or "sweep" in self.again.split()[:2]
+        return is_of_sweep(self.study, self.again)
 
     def row(self) -> RunRow:
         """The run as it is stored when it begins."""
         return RunRow(
             self.id, self.study.name, self.started, "running", "", msgspec.json.encode(self)
         )
+
+
+def is_of_sweep(study: Study, again: str) -> bool:
+    """Was a study said by the options of a sweep? ``again`` is the command that measures it."""
+    return study.work_amount == "unknown" or "sweep" in again.split()[:2]
 
 
 def _check(head: RunHead) -> None:
