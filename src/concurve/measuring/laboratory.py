@@ -58,6 +58,7 @@ from concurve.readings.centres import indicator_centre
 from concurve.readings.hook_outputs import telling_line
 from concurve.readings.last_printed import last_printed
 from concurve.readings.refused import refused_lines
+from concurve.readings.still_running import still_running
 from concurve.secrets import KNOWN
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
@@ -503,9 +504,10 @@ class Runner:
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
             # What follows the message of a time-out are the signs of a busy machine, and more.
             is_busy = cause == TIMED_OUT_BUSY
-            more = detail.partition("; ")[2] if is_busy else self._last_printed(record)
+            why = still_running(self.head.study, record), self._last_printed(record)
+            more = (detail.partition("; ")[2],) if is_busy else why
             stopped = f"stopped with the run, after {record.wall_ns / 1e9:.1f} s"
-            cause, detail = CUT, "; ".join(filter(None, (stopped, more)))
+            cause, detail = CUT, "; ".join(filter(None, (stopped, *more)))
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
 
