@@ -133,6 +133,14 @@ def served(seconds: dict[str, float]) -> TrialFindings:
     return trial_findings_of(store, store.find_run(head.id))
 
 
+@kind("greatest-level-under-conditions", "4 is the greatest level measured: under each condition")
+def _greatest_level_under_conditions() -> Said:
+    return made_run(
+        Store(), lambda load, n: int(load) / int(n), conditions=("load",), load=(1, 2),
+        machine={"cpus_allowed": list(range(64))}, threads=(1, 2, 4),
+    )  # fmt: skip
+
+
 @kind("gain", r"\d+ threads are")
 def _gain() -> Said:
     return made_run(Store(), halved, threads=(1, 2))
