@@ -133,6 +133,24 @@ def served(seconds: dict[str, float]) -> TrialFindings:
     return trial_findings_of(store, store.find_run(head.id))
 
 
+@kind("greatest-level-under-conditions", "4 is the greatest level measured: under each condition")
+def _greatest_level_under_conditions() -> Said:
+    return made_run(
+        Store(), lambda load, n: int(load) / int(n), conditions=("load",), load=(1, 2),
+        machine={"cpus_allowed": list(range(64))}, threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+@kind("not-yet-decided-by-another-figure", r"With load=1 it is not yet decided \(by \w")
+def _undecided_by_another_figure() -> Said:
+    trials = {"1": [1.0, 1.25, 0.95], "2": [0.9, 1.2, 1.0], "4": [0.96, 0.97, 0.95]}
+    each = {(load, n): iter(values) for load in "12" for n, values in trials.items()}
+    return made_run(
+        Store(), lambda load, n: next(each[load, n]), cv=0, rules=THREE, conditions=("load",),
+        load=(1, 2), threads=(1, 2, 4), primary="cpu_seconds",
+    )  # fmt: skip
+
+
 @kind("gain", r"\d+ threads are")
 def _gain() -> Said:
     return made_run(Store(), halved, threads=(1, 2))
@@ -414,7 +432,7 @@ def _undecided_under_conditions() -> Said:
     )  # fmt: skip
 
 
-kind("not-decided-under-a-condition", r"With load=1 it is not decided \(about ")(
+kind("not-decided-under-a-condition", r"With load=1 it is not yet decided \(about ")(
     _undecided_under_conditions
 )
 kind("what-would-decide", "Where nothing is decided: ")(_undecided_under_conditions)
@@ -651,8 +669,8 @@ def _asked_for_a_fixed_time() -> Said:
 
 @kind("undirected-before-the-run", "no setting will be recommended")
 def _undirected_before() -> Said:
-    head = new_head(_undirected_study(), "quick", 1, "concurve sweep …")
-    return [Finding(kind="note", sentence=undirected_before(head))]
+    said = undirected_before(_undirected_study(), "quick", is_sweep=True)
+    return [Finding(kind="note", sentence=said)]
 
 
 # -- warnings ---------------------------------------------------------------------------------
@@ -722,6 +740,18 @@ class Stopping(FakeEngine):
 @kind("interrupted", "This run was interrupted: ")
 def _interrupted() -> Said:
     return stored(small_study(THREE, threads=(1, 2)), Stopping())
+
+
+@kind("of-two-programs", r"/gone/server \(role target\) changed before .* after 2 trials: the")
+def _of_two_programs() -> Said:
+    store = Store()
+    head = new_head(small_study(THREE, threads=(1, 2)), "normal", 1, "concurve sweep …")
+    with suppress(RunInterruptedError):
+        Runner(head, store, Stopping(), clock=FakeClock()).start()
+    facts = {"target": {"path": "/gone/server", "sha256": "0"}}
+    head = msgspec.structs.replace(head, programs=facts)
+    Runner(head, store, FakeEngine(), clock=FakeClock()).resume()
+    return trial_findings_of(store, store.find_run(head.id))
 
 
 @kind("goes-on", "This run goes on: ")

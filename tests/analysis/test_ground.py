@@ -261,7 +261,7 @@ def test_a_figure_without_a_direction_says_what_is_missing(store: Store) -> None
     head = decode_head(store.find_run(found.run.id))
     assert "whether higher or lower score is better is not known" in answer
     assert f"concurve show {found.run.id} --best-by score:higher (or :lower)" in answer
-    for said in (answer, undirected_before(head)):
+    for said in (answer, undirected_before(head.study, head.effort, is_sweep=False)):
         assert 'better = "higher" (or "lower") in the entry score of [[indicators]]' in said
     up = msgspec.structs.replace(
         study, name="up", indicators=(Indicator(name="score", better="higher"),)
@@ -269,7 +269,7 @@ def test_a_figure_without_a_direction_says_what_is_missing(store: Store) -> None
     told = run_study(up, case, store)
     assert told.best_overall is not None
     assert not any("is not known" in item.sentence for item in told.sentences)
-    assert undirected_before(decode_head(store.find_run(told.run.id))) == ""
+    assert undirected_before(up, "quick", is_sweep=False) == ""
 
 
 def test_that_no_setting_is_faster_is_said_once() -> None:

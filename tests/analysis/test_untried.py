@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from concurve.findings.run import TrialFindings
+from concurve.findings.run import Report, TrialFindings
 from concurve.store import Store
 from tests.analysis.message_kinds import served
 from tests.helpers.made import made_run
@@ -32,3 +32,39 @@ def test_of_workers_that_serve_nobody_no_more_are_advised_than_cpus() -> None:
             Store(), lambda threads: 4.0 / int(threads), cv=0.005, threads=levels, machine=machine
         )
         assert said(found) == is_said
+
+
+#: The time with so many threads, where it falls on and where it does not.
+FALLS = {1: 1.0, 2: 0.5, 4: 0.25}
+FLAT = {1: 1.0, 2: 0.5, 4: 0.5}
+
+
+def under_keys(*curves: dict[int, float]) -> Report:
+    """A run on a machine of many CPUs, with a condition for each of these curves."""
+    return made_run(
+        Store(), lambda keys, threads: curves[int(keys)][int(threads)], cv=0.005,
+        machine={"cpus_allowed": list(range(64))}, conditions=("keys",),
+        keys=tuple(range(len(curves))), threads=(1, 2, 4),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("curves", "under"),
+    [
+        ((FALLS, FALLS), "under each condition, "),
+        ((FALLS, FLAT), "with keys=0, "),
+        ((FLAT, FALLS, FALLS), "with keys=1 and keys=2, "),
+        ((FALLS, FALLS, FALLS, FLAT), "under 3 of 4 conditions, "),
+    ],
+)
+def test_it_is_said_under_which_conditions_the_growth_goes_on(
+    curves: tuple[dict[int, float], ...], under: str
+) -> None:
+    answers = [it.sentence for it in under_keys(*curves).sentences if it.kind == "answer"]
+    (more,) = (text for text in answers if "greatest level" in text)
+    assert more == f"4 is the greatest level measured: {under}more may be better."
+
+
+def test_where_the_growth_stopped_under_every_condition_more_is_no_better() -> None:
+    said = under_keys(FLAT, FLAT).sentences
+    assert not any("greatest level" in item.sentence for item in said)

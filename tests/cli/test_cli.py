@@ -492,6 +492,37 @@ def test_a_dry_run_says_that_nothing_waits_for_a_server(lab: Lab) -> None:
     assert 'nothing waits until server accepts connections: ready = "tcp:8080"' in done.stdout
 
 
+TOO_LITTLE = """
+[study]
+name = "too-little"
+question = "How many?"
+[factors]
+workers = [1, 2]
+keys = ["hot", "spread"]
+[[roles]]
+name = "target"
+command = ["echo", "{workers}", "{keys}"]
+[[indicators]]
+name = "answers"
+pattern = '([0-9]+) '
+"""
+
+
+def test_what_a_study_file_lacks_for_its_answer_is_said_before_its_trials(lab: Lab) -> None:
+    """After them it would be told once nothing can be done about it."""
+    (lab.folder / "s.toml").write_text(TOO_LITTLE)
+    undirected = 'Say it by better = "higher" (or "lower") in the entry answers of [[indicators]]'
+    unconditioned = 'levels of keys will be recommended, too; conditions = ["keys"] in [protocol]'
+    planned = lab.run("run", "s.toml", *QUICK, "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert undirected in planned.stdout and unconditioned in planned.stdout
+    done = lab.run("run", "s.toml", *QUICK)
+    assert done.returncode == 0, done.stderr
+    assert undirected in done.stderr and unconditioned in done.stderr
+    packaged = lab.run("run", "thread-scaling", *QUICK, "--dry-run")
+    assert "will be recommended" not in packaged.stdout
+
+
 def test_a_dry_run_refuses_what_the_run_would_refuse(lab: Lab) -> None:
     done = lab.run("sweep", "-P", "v", "a,b", *QUICK, "--dry-run", "--", "./summ-{v}")
     assert done.returncode == 2

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import choose_work
 from concurve.definition.study_line import sweep_study
+from concurve.definition.sweep_factors import unconditioned_before
 from concurve.errors import StudyError
+from concurve.terms import Level
+from tests.helpers.fakes import small_study
 
 #: Parameters that set nothing but a control.
 CONTROLS = {"cpus": "cpus", "cores": "cpus", "nice": "nice"}
@@ -53,6 +58,36 @@ def test_they_are_found_by_names_levels_and_use(
     parameters: tuple[tuple[str, str], ...], expected: tuple[str | None, tuple[str, ...]]
 ) -> None:
     assert roles(*parameters) == expected
+
+
+@pytest.mark.parametrize(
+    ("levels", "more", "named"),
+    [
+        ({"workers": (1, 2), "keys": ("hot", "cold")}, {}, r'levels of keys will .* = \["keys"\]'),
+        ({"workers": (1, 2), "a": (1, 2), "b": (1, 2)}, {}, r'of a and b .* = \["a", "b"\] in'),
+        ({"workers": (1, 2), "keys": ("hot",)}, {}, None),
+        ({"workers": (1,), "keys": ("hot", "cold")}, {}, None),
+        ({"workers": (1, 2)}, {}, None),
+        ({"mode": ("x", "y"), "keys": ("hot", "cold")}, {}, None),
+        ({"workers": (1, 2), "keys": ("hot", "cold")}, {"base": {"keys": "hot"}}, None),
+        ({"workers": (1, 2), "keys": ("hot", "cold")}, {"conditions": ("keys",)}, None),
+    ],
+)
+def test_a_study_file_that_names_no_conditions_is_told_what_a_sweep_would_take_for_one(
+    levels: dict[str, tuple[Level, ...]], more: dict[str, Any], named: str | None
+) -> None:
+    study = msgspec.structs.replace(small_study(None, **levels), **more)
+    said = unconditioned_before(study, "quick")
+    assert bool(said) is (named is not None)
+    assert re.search(named or "", said)
+
+
+def test_controls_that_a_study_file_varies_are_chosen() -> None:
+    study = small_study(workers=(1, 2), cores=(1, 2))
+    controls = ControlsTemplate(cpus="{cores}")
+    role = msgspec.structs.replace(study.roles[0], command=("true", "{workers}"), controls=controls)
+    study = msgspec.structs.replace(study, roles=(role,))
+    assert unconditioned_before(study, "quick") == ""
 
 
 def test_competitors_are_a_condition() -> None:

@@ -86,6 +86,35 @@ def test_a_first_trial_that_hangs_ends_the_run_with_its_reason(store: Store) -> 
     assert findings_of(store, row).run.trials == 1
 
 
+class Unending(FakeEngine):
+    """Its client ends, and its server is killed at the time limit."""
+
+    def run(self, spec: TrialSpec) -> bytes:
+        record = record_of(spec, 60.0, "timed_out")
+        roles = tuple(
+            msgspec.structs.replace(role, ended_by="killed" if role.name == "server" else "itself")
+            for role in record.roles
+        )
+        return msgspec.json.encode(msgspec.structs.replace(record, roles=roles))
+
+
+@pytest.mark.parametrize("rules", [{"timeout_seconds": 3.0}, {"time_allowed_seconds": 0.4}])
+def test_a_server_without_an_end_is_what_a_trial_waited_for(
+    store: Store, rules: dict[str, float]
+) -> None:
+    """More time helps neither at the limit of a trial nor at that of the run."""
+    study = small_study(msgspec.structs.replace(TWO, **rules), threads=(1, 2))
+    (client,) = study.roles
+    server = msgspec.structs.replace(client, name="server", command=("sleep", "inf"))
+    study = msgspec.structs.replace(study, roles=(server, client))
+    with pytest.raises(RunError) as said:
+        runner_of(store, Unending(), study).start()
+    assert (
+        'role target had ended, and role server still ran, without end = "serve"' in said.value.what
+    )
+    assert said.value.remedy.startswith('if the role that still ran is a server: end = "serve"')
+
+
 @pytest.mark.parametrize("name", ["setup", "prepare", "conclude", "cleanup", "check"])
 def test_a_hook_that_hangs_is_stopped_with_all_its_processes(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

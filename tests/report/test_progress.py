@@ -101,8 +101,8 @@ def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
         line.trial_ended(HERE, SO_FAR, "program_error", "the program failed: exit code 1")
     disturbed, *failed = out.getvalue().splitlines()
     assert disturbed == (
-        "threads=4 cpus=2: disturbed, other processes used the CPUs; further ones are counted in "
-        "the result"
+        "threads=4 cpus=2: disturbed, other processes used the CPUs; it is repeated, or used and "
+        "marked as in doubt; further ones are not shown here"
     )
     assert len(failed) == 4
     assert failed[0] == "threads=4 cpus=2: the program failed: exit code 1"

@@ -24,6 +24,7 @@ from concurve.definition.extracting import (
 from concurve.definition.indicator_names import split_name
 from concurve.definition.indicators_meant import indicator_meant
 from concurve.definition.measured import MEASURED, fairness_info
+from concurve.definition.study import Study
 from concurve.definition.units import is_rate
 from concurve.errors import RunError
 from concurve.findings.run import Finding
@@ -148,9 +149,10 @@ def undirected(head: RunHead, ground: Ground) -> Iterator[Finding]:
     """That no setting is recommended because nobody said which direction of the figure is better,
     and how to say it; nothing where no setting is chosen, or of what the laboratory measures."""
     info, name = ground.indicator, ground.indicator.name
-    if info.better != "neither" or ground.doubt or not _is_directed_by_user(head, name):
+    is_known = info.better != "neither" or ground.doubt
+    if is_known or not _is_directed_by_user(head.study, head.effort, name):
         return
-    better, _ = _next_time(head, name)
+    better, _ = _next_time(head.study, name, is_sweep=head.is_sweep)
     yield Finding(
         kind="answer",
         sentence=f"No setting is recommended: whether higher or lower {info.label or name} is "
@@ -159,22 +161,21 @@ def undirected(head: RunHead, ground: Ground) -> Iterator[Finding]:
     )
 
 
-def undirected_before(head: RunHead) -> str:
+def undirected_before(study: Study, effort: str, *, is_sweep: bool) -> str:
     """The same before the run, in short; empty where its answer will have a direction."""
-    name = head.study.primary
-    info = next((item for item in head.study.indicators if item.name == name), None)
-    if info is None or info.better != "neither" or not _is_directed_by_user(head, name):
+    name = study.primary
+    info = next((item for item in study.indicators if item.name == name), None)
+    if info is None or info.better != "neither" or not _is_directed_by_user(study, effort, name):
         return ""
-    better, _ = _next_time(head, name)
+    better, _ = _next_time(study, name, is_sweep=is_sweep)
     return f"no setting will be recommended: is higher or lower {name} better? Say it by {better}"
 
 
-def _is_directed_by_user(head: RunHead, name: str) -> bool:
+def _is_directed_by_user(study: Study, effort: str, name: str) -> bool:
     """Does a setting depend on a direction that only the user knows?"""
-    study = head.study
     chosen = [
         factor
-        for factor in study.factors_at(head.effort)
+        for factor in study.factors_at(effort)
         if len(factor.levels) > 1 and factor.name not in study.conditions
     ]
     plain = split_name(name)[1]
@@ -523,7 +524,7 @@ def _remedy(
         )
         return Finding(kind="warning", sentence=sentence)
     name = unequal.by
-    better, fixed = _next_time(head, name)
+    better, fixed = _next_time(head.study, name, is_sweep=head.is_sweep)
     sentence = (
         f"{says}, so wall time does not compare the cells. Say whether higher or lower "
         f"{known[name].label} is better. For this run: concurve show {head.id} --best-by "
@@ -533,13 +534,13 @@ def _remedy(
     return Finding(kind="warning", sentence=sentence)
 
 
-def _next_time(head: RunHead, name: str) -> tuple[str, str]:
+def _next_time(study: Study, name: str, *, is_sweep: bool) -> tuple[str, str]:
     """How the better direction of a figure, and that the work is fixed, are said in the next run:
     by options of a sweep, or by keys of a study file."""
-    if not head.is_sweep:
+    if not is_sweep:
         better = f'better = "higher" (or "lower") in the entry {name} of [[indicators]]'
         return better, 'work_amount = "fixed" in [protocol]'
-    extract = next((item for item in head.study.extracts if item.name == name), None)
+    extract = next((item for item in study.extracts if item.name == name), None)
     option = f"--primary {name}:higher" if extract is None else extract_option(extract, "higher")
     return f"{option} (or :lower)", "--work fixed"
 

@@ -20,6 +20,7 @@ from concurve.definition.placing import placed_on
 from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
+from concurve.definition.sweep_factors import unconditioned_before
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError, FailedCellsError, StoreError, StudyError
 from concurve.exports import Format, check_writable, write_run
@@ -35,7 +36,7 @@ from concurve.planning.plan import Machine, describe, plan_of
 from concurve.planning.protocol import GIVEN_UP, replay
 from concurve.report.progress import Progress
 from concurve.store import Store
-from concurve.store.run_head import RunHead
+from concurve.store.run_head import RunHead, is_of_sweep
 from concurve.terms import Waiting
 
 if TYPE_CHECKING:
@@ -112,9 +113,11 @@ def quiet_as_asked(asked: Asked | None, studies: Sequence[Study]) -> Iterator[Wa
         yield waiting
 
 
-def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
+def measure_study(
+    study_for: Callable[[int], Study], choices: Choices, *, is_of_file: bool = False
+) -> None:
     """Start a run of a study, or print its plan. ``study_for`` makes it for a number of CPUs, which
-    are those of the host of its measured role."""
+    are those of the host of its measured role. ``is_of_file``: the user wrote it."""
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
@@ -137,7 +140,8 @@ def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
     if choices.dry_run:
         from concurve.cli.planning import print_plan
 
-        print_plan(study, choices.effort, seed, store, inventory)
+        notes = notes_before(study, choices.effort, again_line(seed), is_of_file=is_of_file)
+        print_plan(study, choices.effort, seed, store, inventory, notes)
         return
     with connected_hosts([study], inventory) as hosts:
         if hosts is not None:
@@ -148,7 +152,16 @@ def measure_study(study_for: Callable[[int], Study], choices: Choices) -> None:
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
         with quiet_as_asked(asked, [head.study]) as waiting:
             head = msgspec.structs.replace(head, waiting=waiting)
-            _measure(head, store, files, hosts, resume=False)
+            notes = notes_before(head.study, head.effort, head.again, is_of_file=is_of_file)
+            _measure(head, store, files, hosts, resume=False, notes=notes)
+
+
+def notes_before(study: Study, effort: str, again: str, *, is_of_file: bool) -> list[str]:
+    """What a study lacks for the answer that its author may expect: it would be read after all its
+    trials only. ``again`` is the command that measures it, ``is_of_file``: the user wrote it."""
+    undirected = undirected_before(study, effort, is_sweep=is_of_sweep(study, again))
+    unconditioned = unconditioned_before(study, effort) if is_of_file else ""
+    return [text for text in (undirected, unconditioned) if text]
 
 
 def cpus_of_target(
@@ -280,9 +293,15 @@ def written_if_possible() -> Iterator[None]:
 
 
 def _measure(
-    head: RunHead, store: Store, files: dict[Format, Path], hosts: HostsEngine | None, resume: bool
+    head: RunHead,
+    store: Store,
+    files: dict[Format, Path],
+    hosts: HostsEngine | None,
+    resume: bool,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Run or resume a run with progress, then print its table and write its files."""
+    """Run or resume a run with progress, then print its table and write its files; the ``notes``
+    come before it."""
     site = hosts or this_machine()
     runner = Runner(
         head, store, hosts or LocalEngine(), Progress(sys.stderr, reword=with_store), site=site
@@ -297,8 +316,8 @@ def _measure(
         else:
             if short := shortfall(runner.plan, forecast(runner.plan, store)):
                 note(f"note: {short}")
-            if open_ := undirected_before(head):
-                note(f"note: {open_}")
+            for text in notes:
+                note(f"note: {text}")
             if late := clock_set_back(head, store):
                 note(f"note: {late}")
             runner.start()

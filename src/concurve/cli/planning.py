@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from concurve import words
 from concurve.cli.streams import tell, tell_beside
 from concurve.definition.campaign import Campaign
@@ -29,9 +31,15 @@ ASSUMED_SPREAD = 0.02
 
 
 def print_plan(
-    study: Study, effort: str, seed: int, store: Store, inventory: Inventory | None = None
+    study: Study,
+    effort: str,
+    seed: int,
+    store: Store,
+    inventory: Inventory | None = None,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Print the cells, the trials, the time and the commands of the first block. No host is asked:
+    """Print the cells, the trials, the time and the commands of the first block, with what the
+    run would say before it, the ``notes``, too. No host is asked:
     its programs are taken to be where those of this machine are, and it is taken to grant what a
     level asks for. What this machine cannot run is refused without a plan, as a run refuses it.
 
@@ -56,6 +64,8 @@ def print_plan(
         tell_beside("note    ", short)
     if waits_for_none := unawaited_before(study):
         tell_beside("note    ", waits_for_none)
+    for text in notes:
+        tell_beside("note    ", text)
     tell_beside("figure  ", _figure(study))
     tell_beside("base    ", "; ".join(_bases(plan)))
     for item in left_out:

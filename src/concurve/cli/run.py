@@ -148,7 +148,7 @@ def verb(
     elif only is not None:
         raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
     else:
-        measure_study(study_for, Choices(**common))
+        measure_study(study_for, Choices(**common), is_of_file=study.endswith(".toml"))
 
 
 def _tell_of_levels(given: tuple[str, ...]) -> None:

@@ -84,15 +84,33 @@ def roles_of(study: Study, work: str | None, conditions: Sequence[str], cpus: in
     chosen = _work(study, cpus) if work is None else "" if work == NONE else work
     if conditions:
         return Roles(chosen, tuple(name for name in conditions if name != NONE))
-    if not chosen:
-        return Roles("", ())
-    return Roles(
-        chosen,
-        tuple(
-            factor.name
-            for factor in study.factors
-            if factor.name not in (chosen, *study.base) and not _is_control(study, factor.name)
-        ),
+    return Roles(chosen, _met(study, study.factors, chosen) if chosen else ())
+
+
+def _met(study: Study, factors: Sequence[Factor], work: str) -> tuple[str, ...]:
+    """The factors beside that which counts workers whose levels are likely met and not chosen."""
+    return tuple(
+        factor.name
+        for factor in factors
+        if factor.name not in (work, *study.base) and not _is_control(study, factor.name)
+    )
+
+
+def unconditioned_before(study: Study, effort: str) -> str:
+    """What to say before a run of a study file that recommends levels which a sweep would take for
+    met and not chosen; empty where there are none, or where the file says what its conditions
+    are."""
+    work = choose_work(study)
+    if work is None or study.conditions:
+        return ""
+    varied = [factor for factor in study.factors_at(effort) if len(factor.levels) > 1]
+    names = _met(study, varied, work)
+    if not names or work not in [factor.name for factor in varied]:
+        return ""
+    written = ", ".join(f'"{name}"' for name in names)
+    return (
+        f"levels of {listed(names)} will be recommended, too; conditions = [{written}] in "
+        "[protocol] if you cannot choose them"
     )
 
 

@@ -58,6 +58,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     be the server that its command loads. ``allowed_seconds``: its time allowance.
     ``is_stolen``: most of its trials in doubt are so for CPU time that the hypervisor took.
     ``constant``: programs that took CPU time in nearly all its trials.
+    ``resumed_after``: how many trials were stored each time it was resumed, but for none.
     """
 
     id: str
@@ -82,6 +83,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     allowed_seconds: float | None = None
     is_stolen: bool = False
     constant: tuple[str, ...] = ()
+    resumed_after: tuple[int, ...] = ()
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,15 +7,37 @@ import shlex
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from concurve.host.machine import describe_file
 from concurve.store.run_head import RunHead
 
 
-def changed_programs(head: RunHead) -> Iterator[str]:
-    """What to say of each file that a role of the run executed and that has another content now, or
-    is gone, so that the trials of two programs would stand in one run. Of a script only its
-    interpreter is known, and of a role whose command is a parameter nothing is."""
+class Changed(NamedTuple):
+    """A file that a role of a run executed, and that has another content now, or is gone."""
+
+    path: str
+    role: str
+    is_gone: bool
+
+    @property
+    def name(self) -> str:
+        """The file, and whose it is: ``FILE (role NAME)``."""
+        return f"{self.path} (role {self.role})"
+
+    def says(self, again: str) -> str:
+        """What to say of it; ``again`` is the command of the run."""
+        became = "is gone" if self.is_gone else "has changed"
+        return (
+            f"{self.name} {became} since the run began: its trials before and after are of "
+            f"different programs; to measure one alone: {again}"
+        )
+
+
+def changed_programs(head: RunHead) -> Iterator[Changed]:
+    """Each file that a role of the run executed and that has another content now, or is gone, so
+    that the trials of two programs would stand in one run. Of a script only its interpreter is
+    known, and of a role whose command is a parameter nothing is."""
     for role, facts in head.programs.items():
         if "attached" in facts or "host" in facts:
             continue  # the process is the same, whatever became of its file; a host has its own
@@ -23,13 +45,8 @@ def changed_programs(head: RunHead) -> Iterator[str]:
             if "sha256" not in known:
                 continue
             now = describe_file(Path(known["path"]))
-            if now.get("sha256") == known["sha256"]:
-                continue
-            became = "has changed" if "sha256" in now else "is gone"
-            yield (
-                f"{known['path']} (role {role}) {became} since the run began: its trials before "
-                f"and after are of different programs; to measure one alone: {head.again}"
-            )
+            if now.get("sha256") != known["sha256"]:
+                yield Changed(known["path"], role, "sha256" not in now)
 
 
 def changed_study_file(head: RunHead) -> str:

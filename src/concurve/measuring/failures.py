@@ -24,6 +24,7 @@ from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import CUT, LOST
 from concurve.planning.protocol import Protocol as TrialProtocol
 from concurve.readings.extraction import printed_line
+from concurve.readings.still_running import STILL_RAN
 from concurve.store.rows import Outcome, TrialKey
 from concurve.wire import decode_record
 
@@ -137,8 +138,9 @@ class Failures:
             raise RunError(
                 f"{describe(self._plan.cells[key.cell].parameters)}: the first trial did not end "
                 f"within the time allowance of {allowed}: {detail}",
-                "a shorter trial: less work in its command, which should end by hand as well; or "
-                f"concurve resume {self._run} --max-time TIME, with time for all trials",
+                _unending_remedy(rejected)
+                or "a shorter trial: less work in its command, which should end by hand as well; "
+                f"or concurve resume {self._run} --max-time TIME, with time for all trials",
             )
         failed = {key: why for key, why in rejected.items() if why[0] != CUT}
         if all(cell.skipped for cell in protocol.cells):
@@ -159,6 +161,8 @@ class Failures:
         if causes == {NOT_READY}:
             return ready_remedy([detail for _, detail in failed.values()])
         if causes <= {TIMED_OUT, TIMED_OUT_BUSY}:
+            if remedy := _unending_remedy(failed):
+                return remedy
             busy = ", on a quieter machine" if TIMED_OUT_BUSY in causes else ""
             return (
                 f"a new run with more time for a trial{busy}: --timeout TIME, or timeout in the "
@@ -168,6 +172,17 @@ class Failures:
             first = self._plan.cells[next(iter(failed)).cell]
             return f"{check_by_hand(self._plan, first)}; then a new run"
         return f"concurve show {self._run} --rejected; run the command by hand, then a new run"
+
+
+def _unending_remedy(failed: Mapping[TrialKey, tuple[str, str]]) -> str:
+    """What to do where each of these trials waited for a role that had nothing to do any more;
+    empty elsewhere."""
+    if not all(STILL_RAN in detail for _, detail in failed.values()):
+        return ""
+    return (
+        'if the role that still ran is a server: end = "serve" in its entry of [[roles]], and a '
+        "new run; more time helps only if it ends by itself"
+    )
 
 
 def _not_lost(protocol: TrialProtocol) -> dict[TrialKey, tuple[str, str]]:

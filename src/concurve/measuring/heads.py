@@ -34,7 +34,7 @@ from concurve.secrets import KNOWN
 from concurve.store import Store, campaign_head, run_head
 from concurve.store.campaign_head import CampaignHead
 from concurve.store.rows import CAMPAIGN_PREFIX
-from concurve.store.run_head import RunHead, decode_head
+from concurve.store.run_head import Resumption, RunHead, decode_head
 from concurve.terms import Waiting
 
 #: What this process has begun: many runs may begin within a second.
@@ -155,6 +155,14 @@ def with_wait(head: RunHead, waited: Waiting | None) -> RunHead:
         return head
     waiting = waited if head.waiting is None else head.waiting.and_then(waited)
     return msgspec.structs.replace(head, waiting=waiting)
+
+
+def with_resumption(head: RunHead, trials: int, changed: Sequence[str]) -> RunHead:
+    """The head of a run that goes on when so many trials are stored, with the programs that have
+    ``changed`` since it began. A stop before the next trial adds nothing: the last one counts."""
+    before = [item for item in head.resumed if item.trials != trials]
+    now = Resumption(trials=trials, changed=tuple(changed))
+    return msgspec.structs.replace(head, resumed=(*before, now))
 
 
 def resumed_head(store: Store, run: str, allowed: float | None = None) -> RunHead:

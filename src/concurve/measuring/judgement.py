@@ -24,6 +24,7 @@ from concurve.readings.last_printed import last_printed
 from concurve.readings.measures import NOTHING_DONE, is_probed, measure
 from concurve.readings.operations import asked_of
 from concurve.readings.rate_searches import why_no_rate
+from concurve.readings.still_running import still_running
 from concurve.store.rows import Verdict
 from concurve.wire.record import COUNTERS_OF, REMOTE_FACT, Exit, TrialRecord
 
@@ -180,7 +181,8 @@ class Judge:
         unready = self._unready(record)
         disturbed = (sign.detail for sign in signs)
         last = last_printed(record, self.plan.study.target) if kind == TIMED_OUT else ""
-        said = [message, *disturbed, *unready, last, *hooks_said(record).values()]
+        waits_for = still_running(self.plan.study, record) if kind == TIMED_OUT else ""
+        said = [message, waits_for, *disturbed, *unready, last, *hooks_said(record).values()]
         detail = "; ".join(filter(None, said))
         return Judgement("program_error", None, cause, detail, {})
 

@@ -36,6 +36,7 @@ from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.failures import Failures
 from concurve.measuring.flight_recorder import with_recordings
 from concurve.measuring.folder import inside
+from concurve.measuring.heads import with_resumption
 from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.measuring.launches import check_plan
@@ -57,6 +58,7 @@ from concurve.readings.centres import indicator_centre
 from concurve.readings.hook_outputs import telling_line
 from concurve.readings.last_printed import last_printed
 from concurve.readings.refused import refused_lines
+from concurve.readings.still_running import still_running
 from concurve.secrets import KNOWN
 from concurve.store import Store
 from concurve.store.rows import Outcome, TrialKey
@@ -250,8 +252,11 @@ class Runner:
             return ended
         with inside(self.head.folder, f"run {self.head.id}"), self._prepared():
             self._failures.is_resumed = True
-            for text in changed_programs(self.head):
-                self._note(f"note: {text}")
+            changed = list(changed_programs(self.head))
+            for program in changed:
+                self._note(f"note: {program.says(self.head.again)}")
+            done = self.store.count(self.head.id)
+            self.head = with_resumption(self.head, done, [program.name for program in changed])
             if text := changed_study_file(self.head):
                 self._note(f"note: {text}")
             self._begin(self._go_on)
@@ -499,9 +504,10 @@ class Runner:
         if record.outcome.kind == "timed_out" and limit.is_cut(record):
             # What follows the message of a time-out are the signs of a busy machine, and more.
             is_busy = cause == TIMED_OUT_BUSY
-            more = detail.partition("; ")[2] if is_busy else self._last_printed(record)
+            why = still_running(self.head.study, record), self._last_printed(record)
+            more = (detail.partition("; ")[2],) if is_busy else why
             stopped = f"stopped with the run, after {record.wall_ns / 1e9:.1f} s"
-            cause, detail = CUT, "; ".join(filter(None, (stopped, more)))
+            cause, detail = CUT, "; ".join(filter(None, (stopped, *more)))
         seconds = self._clock() - started
         return Trial(Outcome(key, verdict, value, seconds, cause, detail), figures, raw)
 

@@ -215,7 +215,10 @@ class Progress:
         if status == "contaminated":
             # Who took how much differs from trial to trial: the result says it of all of them.
             if self._rejects[kind] == 1:
-                self.note(f"{became}, {kind}; further ones are counted in the result")
+                self.note(
+                    f"{became}, {kind}; it is repeated, or used and marked as in doubt; further "
+                    "ones are not shown here"
+                )
             return
         again = cause in self._causes and ":" in cause
         self._causes.add(cause)

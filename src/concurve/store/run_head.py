@@ -61,6 +61,14 @@ class Confirms(msgspec.Struct, frozen=True, kw_only=True):
     unrecorded: str = ""
 
 
+class Resumption(msgspec.Struct, frozen=True, kw_only=True):
+    """That a run went on when so many ``trials`` were stored. ``changed`` are the programs that
+    were no longer those with which the run began, each as ``FILE (role NAME)``."""
+
+    trials: int
+    changed: tuple[str, ...] = ()
+
+
 class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     """Study, effort and seed, the rules in force, and the machine with everything that ran.
 
@@ -73,6 +81,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     ``confirms`` is there if its trials are experiments on another run.
     ``folder`` is the working folder that the run began in, and goes on in; older runs have none.
     ``waiting`` is there if it waits for a quiet machine, and says how long it has.
+    ``resumed`` says when it went on after a stop, oldest first.
     """
 
     format: int
@@ -93,17 +102,23 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     confirms: Confirms | None = None
     folder: str | None = None
     waiting: Waiting | None = None
+    resumed: tuple[Resumption, ...] = ()
 
     @property
     def is_sweep(self) -> bool:
         """Was its study said by the options of a sweep, and not by the keys of a file?"""
-        return self.study.work_amount == "unknown" or "sweep" in self.again.split()[:2]
+        return is_of_sweep(self.study, self.again)
 
     def row(self) -> RunRow:
         """The run as it is stored when it begins."""
         return RunRow(
             self.id, self.study.name, self.started, "running", "", msgspec.json.encode(self)
         )
+
+
+def is_of_sweep(study: Study, again: str) -> bool:
+    """Was a study said by the options of a sweep? ``again`` is the command that measures it."""
+    return study.work_amount == "unknown" or "sweep" in again.split()[:2]
 
 
 def _check(head: RunHead) -> None:

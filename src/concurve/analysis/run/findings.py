@@ -418,4 +418,5 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...], first: TrialRecord
         is_stolen=is_stolen(rejects),
         constant=constant_of(rejects, protocol.done),
         allowed_seconds=head.rules.time_allowed_seconds,
+        resumed_after=tuple(item.trials for item in head.resumed if item.trials),
     )

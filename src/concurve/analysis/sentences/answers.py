@@ -123,7 +123,7 @@ def _of_group(
             said.append(_use(plan, best, speed, gain))
     text = " ".join(filter(None, said))
     if group and text.startswith("Not decided"):
-        return f"With {group} it is n{text[1:]}"
+        return f"With {group} it is not yet {text.removeprefix('Not ')}"
     return f"With {group}: {_uncapitalised(text)}" if group and text else text
 
 
@@ -145,10 +145,11 @@ def _is_apart(item: BestFinding, speed: str) -> bool:
 def _refused(item: BestFinding, speed: str) -> str:
     """That no setting is recommended, and why; what seems best follows where the trials do not
     decide."""
-    is_named = item.indicator not in _TIMES or _is_apart(item, speed)
-    by = f" by {item.label}" if is_named else ""
+    by = f"by {item.label}" if item.indicator not in _TIMES or _is_apart(item, speed) else ""
     if item.is_open:
-        return f"Not decided{by}{_telling(item)}:"
+        said = "; ".join(filter(None, (by, _telling(item))))
+        return f"Not decided{f' ({said})' if said else ''}:"
+    by = f" {by}" if by else ""
     return f"No setting is recommended{by}: {_NOT_QUIET if item.is_tentative else item.doubt}."
 
 
@@ -156,7 +157,7 @@ def _telling(item: BestFinding) -> str:
     """How many trials would decide, in the few words that there is room for under a condition."""
     if not item.group or item.trials is None:
         return ""
-    return f" (about {words.count(item.trials, 'trial')} of each would tell)"
+    return f"about {words.count(item.trials, 'trial')} of each would tell"
 
 
 def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
@@ -191,6 +192,7 @@ def _apart(plan: Plan, item: BestFinding, good: str) -> str:
         "with an interval"
     )
     digits = words.ratio_digits(found.value, found.low, found.high)
+    telling = f" ({telling})" if telling else ""
     who = _named(plan, item, others)
     verb, first = words.verb(len(others)), _setting(plan, item, item.first)
     span = f"{found.low:.{digits}f}× to {found.high:.{digits}f}×"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from concurve import words
 from concurve.analysis.sentences.naming import is_counted
 from concurve.definition.purposes import purposes_of
 from concurve.definition.templates import placeholders
@@ -12,24 +13,55 @@ from concurve.planning.plan import Plan, describe
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
 
+#: So many conditions are named; of more only their number.
+_NAMED_MAX = 2
+
 
 def untried(head: RunHead, plan: Plan, best: Sequence[BestFinding]) -> Iterator[str]:
-    """A sentence for the setting to use over all cells, if it is the greatest number of the work
-    factor, and told from the next smaller one: ``64 is the greatest level measured: more may be
-    better.`` None of what is a number of CPUs, and of a program that serves nobody none from the
-    number of CPUs on: more workers than these seldom are."""
-    for item in best:
-        if item.group or len(item.factors) != 1 or item.recommended != item.leader:
-            continue
-        ((factor, level),) = item.leader.items()
-        levels = sorted(
-            {n for cell in plan.cells if isinstance(n := cell.parameters[factor], int | float)}
-        )
-        # A switch, or a kind of optimisation, has no greater level.
-        is_greatest = factor == plan.work and len(levels) > 1 and level == levels[-1] > 1
-        if is_greatest and {factor: levels[-2]} in item.behind and _may_grow(head, factor, level):
-            named = str(level) if is_counted(factor, level) else describe(item.leader)
-            yield f"{named} is the greatest level measured: more may be better."
+    """A sentence for the settings to use over all cells, or under each condition, where that is the
+    greatest number of the work factor, and told from the next smaller one: ``64 is the greatest
+    level measured: more may be better.`` Under conditions, it says under which. None of what is a
+    number of CPUs, and of a program that serves nobody none from the number of CPUs on: more
+    workers than these seldom are."""
+    conditions = set(plan.study.conditions)
+    asked = [it for it in best if len(it.factors) == 1 and conditions.issuperset(it.group)]
+    found: dict[Level, list[BestFinding]] = {}
+    for item in asked:
+        if item.recommended is not None and _is_untried(head, plan, item):
+            found.setdefault(item.leader[item.factors[0]], []).append(item)
+    for level, items in found.items():
+        (factor,) = items[0].factors
+        named = str(level) if is_counted(factor, level) else describe({factor: level})
+        under = _under(items, len(asked))
+        yield f"{named} is the greatest level measured: {under}more may be better."
+
+
+def _is_untried(head: RunHead, plan: Plan, item: BestFinding) -> bool:
+    """Is the setting to use the greatest level of the work factor there, and does it gain yet?"""
+    ((factor, level),) = item.leader.items()
+    cells = [
+        cell.parameters for cell in plan.cells if item.group.items() <= cell.parameters.items()
+    ]
+    levels = sorted({n for cell in cells if isinstance(n := cell[factor], int | float)})
+    # A switch, or a kind of optimisation, has no greater level.
+    is_greatest = factor == plan.work and len(levels) > 1 and level == levels[-1] > 1
+    return (
+        is_greatest
+        and item.recommended == item.leader
+        and {factor: levels[-2]} in item.behind
+        and _may_grow(head, factor, level)
+    )
+
+
+def _under(items: Sequence[BestFinding], conditions: int) -> str:
+    """Under which of so many conditions that is so; empty for a run without conditions."""
+    if not items[0].group:
+        return ""
+    if len(items) == conditions > 1:
+        return "under each condition, "
+    if len(items) > _NAMED_MAX:
+        return f"under {len(items)} of {conditions} conditions, "
+    return f"with {words.listed([describe(item.group) for item in items])}, "
 
 
 def _may_grow(head: RunHead, factor: str, level: Level) -> bool:

@@ -50,6 +50,7 @@ def warnings_of(
     plan = protocol.plan
     before = [
         *_unfinished(head, protocol, state),
+        *_of_two_programs(head, protocol.done),
         *_not_measured(head, protocol, state),
         *_left_out(head),
         *_unused(head, plan),
@@ -95,6 +96,24 @@ def _unfinished(head: RunHead, protocol: Protocol, state: str) -> list[str]:
             f"new run; concurve resume {head.id} goes on with it as it is stored."
         ]
     return [f"This run {how}: {so_far}; concurve resume {head.id} goes on."]
+
+
+def _of_two_programs(head: RunHead, done: int) -> list[str]:
+    """Each program that was another one from some trial on, because the run was resumed with it;
+    ``done`` is the number of trials that have ended."""
+    since: dict[int, list[str]] = {}
+    told: set[str] = set()
+    for resumed in head.resumed:
+        new = [name for name in resumed.changed if name not in told]
+        told.update(new)
+        if new and 0 < resumed.trials < done:
+            since[resumed.trials] = new
+    return [
+        f"{words.listed(names)} changed before the run was resumed after "
+        f"{words.count(trials, 'trial')}: the trials before and after are of different programs. "
+        "A new run measures one alone."
+        for trials, names in since.items()
+    ]
 
 
 def _not_measured(head: RunHead, protocol: Protocol, state: str) -> list[str]:

@@ -58,6 +58,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             "What is 0, false or empty in it is left out."
         ),
     ] = None
+    resumed_after: Annotated[
+        tuple[int, ...], about("Trials that were stored each time it was resumed; oldest first.")
+    ] = ()
     question: str
     source: str
     primary: Annotated[str, about("Name of the indicator that decides.")]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.findings.again import run_again
 from concurve.findings.cells import FailureOutput
 from concurve.findings.explanation import Explanation, Limit
@@ -224,6 +225,10 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
     if run.waiting is not None and run.waiting.waited_seconds:
         waited = fmt.duration(run.waiting.waited_seconds)
         facts.append(Fact(f"waited {waited} for a quiet machine"))
+    if run.resumed_after:
+        *first, last = run.resumed_after
+        after = words.listed([*map(str, first), fmt.count(last, "trial")])
+        facts.append(Fact(f"resumed after {after}"))
     if run.state != "complete":
         facts.append(Fact(run.state, Detail.BRIEF))
     if findings.source:
