@@ -141,6 +141,14 @@ def _greatest_level_under_conditions() -> Said:
     )  # fmt: skip
 
 
+@kind("greatest-level-under-many-conditions", "4 is the greatest level measured: under 7 of 8")
+def _greatest_level_under_many_conditions() -> Said:
+    return made_run(
+        Store(), lambda load, n: int(load) / (int(n) if load != "8" else 1), conditions=("load",),
+        load=tuple(range(1, 9)), machine={"cpus_allowed": list(range(64))}, threads=(1, 2, 4),
+    )  # fmt: skip
+
+
 @kind("not-yet-decided-by-another-figure", r"With load=1 it is not yet decided \(by \w")
 def _undecided_by_another_figure() -> Said:
     trials = {"1": [1.0, 1.25, 0.95], "2": [0.9, 1.2, 1.0], "4": [0.96, 0.97, 0.95]}
