@@ -189,6 +189,15 @@ def test_every_later_report_warns_of_the_program_and_of_the_trials_before(tmp_pa
     assert "resumed after 2 and 4 trials" in shown(run_document(report))
 
 
+def test_of_many_resumptions_their_number_is_shown(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "s.db"))
+    begun(store, {}, after=1)
+    for after in (1, 1, 1, 1000):
+        go_on(store, after)
+    report = report_of(store, store.find_run("last"))
+    assert "resumed 4 times" in shown(run_document(report))
+
+
 @pytest.mark.parametrize(("before", "after"), [(0, 1000), (2, 0)])
 def test_trials_of_one_program_alone_are_no_reason_to_warn(
     tmp_path: Path, before: int, after: int

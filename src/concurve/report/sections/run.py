@@ -200,6 +200,9 @@ def brief_run_document(
 #: The reason of a cell that got no more trials for want of time.
 _ALLOWANCE = "time allowance"
 
+#: It is said of so many resumptions when they were.
+_RESUMED_NAMED_MAX = 3
+
 
 def glance_document(report: Report, limits: Sequence[Limit]) -> Document:
     """What a notebook shows of a run: the answer, its chart, what limits it, how sure it is, and
@@ -226,9 +229,7 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
         waited = fmt.duration(run.waiting.waited_seconds)
         facts.append(Fact(f"waited {waited} for a quiet machine"))
     if run.resumed_after:
-        *first, last = run.resumed_after
-        after = words.listed([*map(str, first), fmt.count(last, "trial")])
-        facts.append(Fact(f"resumed after {after}"))
+        facts.append(Fact(_resumed(run.resumed_after)))
     if run.state != "complete":
         facts.append(Fact(run.state, Detail.BRIEF))
     if findings.source:
@@ -249,6 +250,14 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
         run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen, constant=run.constant
     )
     return once(at_detail(document, detail), [again])
+
+
+def _resumed(after: Sequence[int]) -> str:
+    """That a run was stopped and went on, after these numbers of trials; of many only how often."""
+    if len(after) > _RESUMED_NAMED_MAX:
+        return f"resumed {len(after)} times"
+    *first, last = after
+    return f"resumed after {words.listed([*map(str, first), fmt.count(last, 'trial')])}"
 
 
 def _head(findings: Findings) -> Iterator[Block]:
