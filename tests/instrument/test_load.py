@@ -72,7 +72,9 @@ def test_a_table_that_fits_a_terminal(url: str) -> None:
     assert [line.split()[0] for line in lines[3:6]] == ["get", "set", "all"]
     warned = [line for line in lines if line.startswith("warning: ")]
     assert all(len(line) <= 80 for line in lines if line not in warned), done.stdout
-    assert re.search(r"^answered +[\d,]+ in 0\.30 s \(0 refused, 0 errors\)$", done.stdout, re.M)
+    assert re.search(
+        r"^answered +[\d,]+ in 0\.30 s \(0 refused, 0 errors, [\d,]+ empty\)$", done.stdout, re.M
+    )
 
 
 def test_figures_as_json(url: str) -> None:

@@ -118,7 +118,9 @@ def _where(parameters: dict[str, Level]) -> str:
 
 def _coarse(beyond: int, of: int, effect: float) -> tuple[str, ...]:
     where = "" if beyond == of else f"In {beyond} of {of} undecided cells "
-    text = f"the step of the clock is as large as a difference of {_share(effect)}: {TOO_COARSE}."
+    text = (
+        f"the step of the clock is as large as a difference of {_share(effect)}, so {TOO_COARSE}."
+    )
     return (where + text if where else text[0].upper() + text[1:],)
 
 
