@@ -287,8 +287,8 @@ def test_no_number_of_trials_is_advised_against_a_coarse_clock(store: Store) -> 
     assert [cell.verdict for cell in found.cells] == ["undecided"]
     assert found.cells[0].trials is None
     assert found.advice == (
-        "The step of the clock is as large as a difference of 2 %: the clock is too coarse for "
-        "this: longer trials, or a finer clock.",
+        "The step of the clock is as large as a difference of 2 %, so the clock is too "
+        "coarse: longer trials, or a finer clock.",
     )
 
 
