@@ -7,9 +7,10 @@ from __future__ import annotations
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from queue import SimpleQueue
 from typing import Any, Protocol, TypeVar
 
 from concurve.errors import RunError
@@ -64,11 +65,19 @@ class Processes:
         context = multiprocessing.get_context("fork")
         end_with_parent = ending_with_parent(signal.SIGKILL)
         pool = ProcessPoolExecutor(self._count, context, _begin, (end_with_parent,))
+        # Who waits for a result that is not there holds its lock at times: an interruption in such
+        # a moment would keep it for good, and the pool could never end.
+        arrived: SimpleQueue[Future[Any]] = SimpleQueue()
         with _without_signals():  # the first one that is submitted makes the forks
             results = [pool.submit(_numbered, number) for number in range(len(listed))]
+            for result in results:
+                result.add_done_callback(arrived.put)
         forks = [child for child in multiprocessing.active_children() if child.pid not in others]
         try:
+            there: set[Future[Any]] = set()
             for result in results:
+                while result not in there:
+                    there.add(arrived.get())
                 yield result.result()
         except BrokenProcessPool:
             raise RunError(
