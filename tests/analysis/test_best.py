@@ -466,6 +466,23 @@ def test_where_the_trials_do_not_decide_what_seems_best_and_what_may_be_as_good_
     assert "recommended" not in export["best"] and export["best"]["doubt"]
 
 
+def test_of_names_none_is_enough_for_being_the_first(store: Store) -> None:
+    """Of threads the smaller one costs less; of versions the first one does not."""
+    six = Rules(repeats_min=6, repeats_max=6)
+    for levels, is_smaller in (((1, 2, 4), True), (("old", "new", "worst"), False)):
+        close, other, worse = [1.0] * 6, [0.94, 1.02, 1.0, 1.04, 0.96, 1.0], [2.0, 2.1, 1.9] * 2
+        columns = (worse, close, other) if is_smaller else (close, other, worse)
+        times = {str(level): iter(each) for level, each in zip(levels, columns, strict=True)}
+        name = f"smaller-{is_smaller}"
+        found = made_run(
+            store, lambda x, of=times: next(of[x]), cv=0, rules=six, name=name, x=levels
+        )
+        (best,) = found.best
+        assert best.first is not None and best.to_first is not None
+        assert (best.to_first.high or math.inf) < 1.11
+        assert (" is enough, unless " in sentences(found)) == is_smaller
+
+
 @pytest.mark.parametrize("better", ["lower", "higher"])
 def test_how_far_others_may_be_from_the_smallest_of_which_one_is_used(better: str) -> None:
     """Where the trials do not decide, and the rest is worse: the interval is that of the other one

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from concurve.explain.impossible_waits import without_impossible_waits
-from concurve.wire.record import RoleRecord, ThreadRecord, ThreadsRecord, Usage, Waits
+from concurve.wire.record import PhaseRecord, RoleRecord, ThreadRecord, ThreadsRecord, Usage, Waits
 
 SECOND = 1_000_000_000
 
@@ -39,6 +40,21 @@ def test_a_thread_that_slept_in_nearly_all_samples_was_not_ready_all_the_time() 
     assert (first.usage.run_queue_ns or 0) < 0.05 * SECOND
     assert second == worker
     assert (found.usage.run_queue_ns or 0) < 0.07 * SECOND
+
+
+def test_a_phase_keeps_its_own_wait_and_one_that_was_not_read_is_none() -> None:
+    """The impossible wait was outside of the phase, as a server starts."""
+    own = role(thread(1, 43, queued=2.06), thread(40, 43, queued=0.3, cpu=1.6))
+    phases = (
+        PhaseRecord("measure", 0, SECOND, Usage(run_queue_ns=int(0.25 * SECOND))),
+        PhaseRecord("other", 0, SECOND, Usage(run_queue_ns=2 * SECOND)),
+        PhaseRecord("unread", 0, SECOND, Usage()),
+    )
+    found = without_impossible_waits(msgspec.structs.replace(own, phases=phases))
+    measured, other, unread = (phase.usage.run_queue_ns for phase in found.phases)
+    assert measured == int(0.25 * SECOND)
+    assert other == found.usage.run_queue_ns
+    assert unread is None
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.document import List, Paragraph, Section, walk
 from concurve.report.json.explanation import to_json as explanation_json
+from concurve.report.losses import greater_part
 from concurve.report.sections.figures import every
 from concurve.report.sections.limits import certainty, explanation_document, named_cause
 from concurve.report.sections.overview import ROOMS, answers, limit_line, warnings, with_limits
@@ -718,3 +719,21 @@ def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to
         if isinstance(block, Paragraph) and block.lead == "The 2 CPUs."
     )  # fmt: skip
     assert told.text.startswith(f"{CEILING[12:]}0.24 of that. With n=2") and shared in told.text
+
+
+def test_a_part_that_seems_greater_than_that_of_the_cause_is_named() -> None:
+    share = Estimate(value=0.27, low=0.24, high=0.31)
+    cell = CellExplanation(
+        parameters={"n": 2},
+        cause="serial",
+        evidence="",
+        share=share,
+        speedup=1.66,
+        speedup_possible=2.0,
+        speedup_lost={"serial": 0.09, "queue": 0.08, "cpu": 0.14},
+    )
+    assert greater_part(cell) == "More CPU time may take more of it (0.14), but not for sure."
+    assert certainty(cell).endswith(f". {greater_part(cell)}")
+    less = msgspec.structs.replace(cell, speedup_lost={"serial": 0.09, "cpu": 0.08})
+    own = msgspec.structs.replace(cell, cause="coherency")
+    assert greater_part(less) == greater_part(own) == ""

@@ -29,12 +29,18 @@ def without_impossible_waits(role: RoleRecord) -> RoleRecord:
     )
     if taken <= 0:
         return role
+    whole = _at_most(role.usage, max(0, (role.usage.run_queue_ns or 0) - taken))
+    # Whether it fell into a phase is not known; none has more than the whole life.
+    most = whole.run_queue_ns or 0
     return msgspec.structs.replace(
         role,
         threads=msgspec.structs.replace(role.threads, listed=tuple(threads)),
-        usage=_less(role.usage, taken),
+        usage=whole,
         phases=tuple(
-            msgspec.structs.replace(phase, usage=_less(phase.usage, taken)) for phase in role.phases
+            msgspec.structs.replace(phase, usage=_at_most(phase.usage, most))
+            if whole.run_queue_ns is not None
+            else phase
+            for phase in role.phases
         ),
     )
 
@@ -52,7 +58,8 @@ def _believable(thread: ThreadRecord, wall_ns: int) -> ThreadRecord:
     return msgspec.structs.replace(thread, usage=usage)
 
 
-def _less(usage: Usage, taken: int) -> Usage:
-    if usage.run_queue_ns is None:
+def _at_most(usage: Usage, most_ns: int) -> Usage:
+    """The usage with a wait of no more than so much; one that was not read stays so."""
+    if usage.run_queue_ns is None or usage.run_queue_ns <= most_ns:
         return usage
-    return msgspec.structs.replace(usage, run_queue_ns=max(0, usage.run_queue_ns - taken))
+    return msgspec.structs.replace(usage, run_queue_ns=most_ns)

@@ -81,8 +81,7 @@ _PART_OF: dict[Cause, str] = {
 
 def greater_part(cell: CellExplanation) -> str:
     """That another part of the lost speed-up seems greater than that of the cause, and is not for
-    sure: trials vary. ``More CPU time may take more of it (0.14), but varies between trials.``
-    Empty where none is."""
+    sure: ``More CPU time may take more of it (0.14), but not for sure.`` Empty where none is."""
     share, second = cell.share, cell.runner_up
     if share is None or cell.speedup_possible is None or not cell.speedup_lost:
         return ""
@@ -93,7 +92,7 @@ def greater_part(cell: CellExplanation) -> str:
     if is_told or part not in LOSSES or amount <= max(share.value * cell.lost, LOST_MIN):
         return ""
     what = f"{LOSSES[part][:1].upper()}{LOSSES[part][1:]}"
-    return f"{what} may take more of it ({amount:.2f}), but varies between trials."
+    return f"{what} may take more of it ({amount:.2f}), but not for sure."
 
 
 def loss_named(cell: CellExplanation) -> str:

@@ -173,7 +173,9 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
     use = f"Use {_one_of(plan, item, with_noun=not told)}{by}; {worse}."
     good = "as good" if is_apart else "as fast"
-    after = _told(plan, gain) if gain is not None and is_apart else ""
+    after = ""
+    if gain is not None and is_apart:
+        after = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
     return " ".join(filter(None, (told, use, _apart(plan, item, good), after, _decide(item))))
 
 
@@ -193,14 +195,14 @@ def _apart(plan: Plan, item: BestFinding, good: str) -> str:
     )
     digits = words.ratio_digits(found.value, found.low, found.high)
     telling = f" ({telling})" if telling else ""
+    is_smaller = plan.work in item.factors  # of names, the first is no smaller one
     who = _named(plan, item, others)
     verb, first = words.verb(len(others)), _setting(plan, item, item.first)
     span = f"{found.low:.{digits}f}× to {found.high:.{digits}f}×"
     loss = 1 - 1 / found.high
     enough = f": {first} is enough, unless {words.share(loss)} matter"
-    return (
-        f"{who} {verb} {span} {good} as {first}{enough if 0 < loss <= _LOSS_TOLD else ''}{telling}."
-    )
+    is_enough = is_smaller and 0 < loss <= _LOSS_TOLD
+    return f"{who} {verb} {span} {good} as {first}{enough if is_enough else ''}{telling}."
 
 
 def _one_of(plan: Plan, item: BestFinding, *, with_noun: bool) -> str:
