@@ -150,8 +150,9 @@ def _is_wide(low: float, high: float) -> bool:
     return low <= 0 or high / low > WIDEST
 
 
-#: Columns of a trial that later trials may change: it may be set aside for quieter ones.
-_JUDGED_LATER = {"used", "set_aside", "in_doubt", "cause"}
+#: Columns of a trial that later trials may change: it may be set aside for quieter ones, and the
+#: status is that of its cell, which an interrupted run leaves partial.
+_JUDGED_LATER = {"used", "set_aside", "in_doubt", "cause", "status"}
 _KEY = ("cell", "block", "attempt")
 
 

@@ -169,6 +169,24 @@ def test_a_lane_is_as_full_as_its_thread_was_busy() -> None:
     assert "worker 7, 0.00 to 0.10 s: 50 % running, 25 % waiting for a CPU, 25 % blocked" in picture
 
 
+def test_the_panel_of_the_only_cell_needs_no_title() -> None:
+    cell = TrialThreads(
+        parameters={"threads": 2}, lanes=(lane(7, (0.5, 0.25, "futex")),), threads=1
+    )
+    chart = threads(ThreadTimelines(factors=(), cells=(cell,)))
+    assert "title" not in chart.spec.to_dict()
+    assert "worker 7" in to_svg(chart)
+
+
+def test_a_run_of_one_setting_has_a_page(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "s.db"))
+    study = small_study(Rules(repeats_min=5, repeats_max=5), threads=(2,))
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, Engine(), clock=FakeClock(0.001)).start()
+    page = to_html(run_document(report_of(store, store.find_run(head.id))))
+    assert "What each thread did in the course of a trial" in page
+
+
 def test_a_long_trial_with_many_threads_stays_a_small_picture() -> None:
     draw = random.Random(1)
     busy = [

@@ -153,10 +153,12 @@ def _one(panel: str, lanes: Sequence[ThreadLane], parts: Sequence[str], end: flo
         .mark_rect(opacity=0, fill=GRID)
         .encode(x=x, x2="until:Q", y=y, y2="floor:Q", description=alt.Description("text:N"))
     )
-    title: Any = alt.TitleParams(panel, anchor="start", fontSize=12.5) if panel else alt.Undefined
-    return alt.layer(area, texts).properties(
-        width=_WIDTH, height=max(2, len(lanes)) * _LANE_HEIGHT, title=title
+    drawn = alt.layer(area, texts).properties(
+        width=_WIDTH, height=max(2, len(lanes)) * _LANE_HEIGHT
     )
+    if not panel:  # the only cell
+        return drawn
+    return drawn.properties(title=alt.TitleParams(panel, anchor="start", fontSize=12.5))
 
 
 def _pieces(state: ThreadState) -> Iterator[_Piece]:
