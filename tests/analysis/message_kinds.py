@@ -479,6 +479,30 @@ def _doubt_of_several() -> Said:
     return busy((4, 2, 1), lambda block, n: True, "steal")
 
 
+@kind("one-worker-in-doubt", "Use 2 threads. threads=1 was disturbed in 22 of 24 trials;")
+def _given_back() -> Said:
+    return run_with({"1": 22})
+
+
+@kind("one-worker-in-doubt-best", "Use threads=1. It was disturbed in 5 of 5 trials,")
+def _no_better() -> Said:
+    def taken(spec: TrialSpec) -> int:
+        return 200_000_000 if spec.roles[0].argv[1] == "1" else 0
+
+    return made_run(Store(), float, steal=taken, threads=(1, 2))
+
+
+@kind("several-with-one-worker-in-doubt", "Use threads=2 size=1. 2 settings with one worker were")
+def _several_given_back() -> Said:
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if spec.roles[0].argv[1] == "1" else 0
+
+    def seconds(n: str, size: str) -> float:
+        return 4.0 * float(size) / float(n)
+
+    return made_run(Store(), seconds, steal=taken, threads=(1, 2), size=(1, 2))
+
+
 @kind("many-conditions-in-doubt", r"Under \d of 8 conditions the greatest speed-up is in doubt")
 def _many_in_doubt() -> Said:
     return made_run(
