@@ -61,7 +61,7 @@ def hints(
     said = "; ".join(_differs(cell) for cell in found[:_NAMED_MAX])
     left = len(found) - _NAMED_MAX
     more = f"; and in {words.count(left, 'more cell')}" if left > 0 else ""
-    figure = _in_words(cpu_time)
+    figure = words.figure(cpu_time)
     return (
         f"{figure} differs where {_undecided(cells, infos)} is undecided: {said}{more}. "
         "That is a second figure of the same trials: a hint, and no verdict.",
@@ -87,7 +87,7 @@ def hints_of_others(
     )
     if not found:
         return ()
-    labels = {info.name: _in_words(info.label or info.name) for info in figures}
+    labels = {info.name: words.figure(info.label or info.name) for info in figures}
     said = "; ".join(f"{labels[cell.indicator]} {_differs(cell)}" for cell in found[:_NAMED_MAX])
     more = f"; and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
     return (
@@ -102,12 +102,6 @@ def _undecided(cells: Sequence[CellComparison], infos: Sequence[IndicatorInfo]) 
     names = {info.name: (info.label or info.name).lower() for info in infos}
     undecided = (names[cell.indicator] for cell in cells if cell.verdict == "undecided")
     return " and ".join(dict.fromkeys(undecided))
-
-
-def _in_words(label: str) -> str:
-    """A label in a sentence: ``CPU time of the role client`` for ``client: CPU time``."""
-    role, colon, what = label.partition(": ")
-    return f"{what} of the role {role}" if colon else label
 
 
 def _differs(cell: CellComparison) -> str:
