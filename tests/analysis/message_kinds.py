@@ -33,6 +33,7 @@ from concurve.store.run_head import LeftOut, RunHead
 from concurve.terms import Waiting
 from concurve.wire.record import HookRecord, Output, PhaseRecord, ReportError
 from concurve.wire.spec import Attach, TrialSpec
+from tests.analysis.test_by_cpu_time import versions
 from tests.analysis.test_dependence import found as found_dependences
 from tests.analysis.test_failed_loads import FILE, LOAD, wrk
 from tests.analysis.test_hosts import Slower, measured
@@ -501,6 +502,9 @@ def _several_given_back() -> Said:
         return 4.0 * float(size) / float(n)
 
     return made_run(Store(), seconds, steal=taken, threads=(1, 2), size=(1, 2))
+
+
+kind("verdict-by-cpu-time", "By CPU time version=new is")(lambda: versions(1, 1.05))
 
 
 @kind("many-conditions-in-doubt", r"Under \d of 8 conditions the greatest speed-up is in doubt")

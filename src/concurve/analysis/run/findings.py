@@ -315,7 +315,7 @@ def analyse(
 def _with_hint(found: Findings, stored: StoredRun) -> Findings:
     """The findings with what ``compare`` says of CPU time, and of named levels how many trials
     would decide, last of the answers, where these leave open which level of the only factor is
-    faster."""
+    faster. A verdict by CPU time is the first answer."""
     plan = stored.plan
     varied = [item for item in found.factors if len(item.levels) > 1]
     is_asked = found.ranked == found.primary and not found.run.simulation
@@ -337,8 +337,14 @@ def _with_hint(found: Findings, stored: StoredRun) -> Findings:
     is_named = all(isinstance(level, str) for level in factor.levels)
     is_open = is_named and best is not None and best.recommended is not None
     texts = [*(more.plan if is_open else ()), *hints]
-    said = [*found.sentences, *(Finding(kind="answer", sentence=text) for text in texts)]
+    # Wall times that compare no settings are not in doubt by the machine alone.
+    first = () if found.withheld.figures or found.withheld.hosts else more.verdicts
+    said = [*map(_answer, first), *found.sentences, *map(_answer, texts)]
     return msgspec.structs.replace(found, sentences=_in_order(said))
+
+
+def _answer(text: str) -> Finding:
+    return Finding(kind="answer", sentence=text)
 
 
 def _is_decided(found: Findings, factor: str) -> bool:
