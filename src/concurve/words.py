@@ -76,6 +76,13 @@ def listed(names: Sequence[str], last: str = "and") -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
+def figure(label: str) -> str:
+    """The label of a figure in a sentence: ``CPU time of the role client`` for ``client: CPU
+    time``."""
+    role, colon, what = label.partition(": ")
+    return f"{what} of the role {role}" if colon else label
+
+
 def sentence(text: str) -> str:
     """A text as the beginning of a sentence; one that begins with the name of a figure keeps it:
     ``load.unanswered``, ``wall_seconds``."""

@@ -33,6 +33,7 @@ from concurve.store.run_head import LeftOut, RunHead
 from concurve.terms import Waiting
 from concurve.wire.record import HookRecord, Output, PhaseRecord, ReportError
 from concurve.wire.spec import Attach, TrialSpec
+from tests.analysis.test_by_cpu_time import versions
 from tests.analysis.test_dependence import found as found_dependences
 from tests.analysis.test_failed_loads import FILE, LOAD, wrk
 from tests.analysis.test_hosts import Slower, measured
@@ -477,6 +478,33 @@ def _pointing() -> Said:
 @kind("in-doubt-others-as-good", "No setting is recommended: .* may be as good")
 def _doubt_of_several() -> Said:
     return busy((4, 2, 1), lambda block, n: True, "steal")
+
+
+@kind("one-worker-in-doubt", "Use 2 threads. threads=1 was disturbed in 22 of 24 trials;")
+def _given_back() -> Said:
+    return run_with({"1": 22})
+
+
+@kind("one-worker-in-doubt-best", "Use threads=1. It was disturbed in 5 of 5 trials,")
+def _no_better() -> Said:
+    def taken(spec: TrialSpec) -> int:
+        return 200_000_000 if spec.roles[0].argv[1] == "1" else 0
+
+    return made_run(Store(), float, steal=taken, threads=(1, 2))
+
+
+@kind("several-with-one-worker-in-doubt", "Use threads=2 size=1. 2 settings with one worker were")
+def _several_given_back() -> Said:
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if spec.roles[0].argv[1] == "1" else 0
+
+    def seconds(n: str, size: str) -> float:
+        return 4.0 * float(size) / float(n)
+
+    return made_run(Store(), seconds, steal=taken, threads=(1, 2), size=(1, 2))
+
+
+kind("verdict-by-cpu-time", "By CPU time version=new is")(lambda: versions(1, 1.05))
 
 
 @kind("many-conditions-in-doubt", r"Under \d of 8 conditions the greatest speed-up is in doubt")

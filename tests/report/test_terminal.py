@@ -11,7 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from concurve.findings.cells import CellFindings, Reject
-from concurve.findings.run import Report
+from concurve.findings.run import Finding, Report
 from concurve.report import terminal
 from concurve.report.console import beside
 from concurve.report.document import Column, Document, Role, Table
@@ -101,6 +101,23 @@ def test_wanted_indicators_come_first_and_others_are_named(
     assert named == order[first : first + len(named)], "the most wanted of the others"
     more = len(order) - first - len(named)
     assert lines[at].endswith(f" and {more} more (concurve show {report.run.id} --figures)")
+
+
+def test_a_figure_that_a_sentence_says_differs_has_its_column() -> None:
+    """Not one that a sentence names for another reason."""
+
+    def columns(*sentences: str) -> str:
+        said = tuple(Finding(kind="answer", sentence=text) for text in sentences)
+        report = msgspec.structs.replace(samples.judged(), sentences=said)
+        found = (line.plain for line in terminal.lines(brief(report), 52))
+        return next(line for line in found if "speed-up" in line and "wall time" in line)
+
+    usual = columns("1 of 3 trials is in doubt because the hypervisor took CPU time.")
+    assert "CPU time" not in usual
+    assert "efficiency" in usual
+    told = columns("CPU time differs where wall time is undecided: 4.1 % higher [3, 5 %].")
+    assert "CPU time" in told
+    assert "speed-up" in told
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -18,6 +18,18 @@ class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
     are_enough: bool = False
 
 
+class GivenBack(msgspec.Struct, frozen=True, kw_only=True):
+    """What a finding stands on although these ``settings`` with one worker were disturbed in so
+    many of their ``trials``: it is the same with all that was taken from them given back. The
+    setting to use is then ``at_least`` so many times as good as each of them; ``None`` where it is
+    the only one of them, and better than the others as it was measured."""
+
+    settings: tuple[dict[str, Level], ...]
+    disturbed: int
+    trials: int
+    at_least: float | None = None
+
+
 class Withheld(msgspec.Struct, frozen=True, kw_only=True):
     """Why a run recommends no setting, whatever its trials say. ``figures``: those of the
     ``indicators`` compare no settings. ``hosts``: they are not alike. ``unset``: the levels of
@@ -55,6 +67,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     for all of them. ``is_tentative``: the machine was not
     quiet, and what the figures would say is worth a mention; it is not where they do not compare
     settings. ``disagreement``: some of the trials say something else than all of them.
+    ``given_back``: it is found although settings with one worker were disturbed.
     """
 
     indicator: str
@@ -76,6 +89,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     to_first: Estimate | None = None
     is_tentative: bool = False
     disagreement: Disagreement | None = None
+    given_back: GivenBack | None = None
 
     @property
     def named(self) -> dict[str, Level]:

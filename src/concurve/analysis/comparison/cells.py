@@ -28,6 +28,8 @@ CPU_TIME = "cpu_seconds"
 _BEYOND_NEIGHBOURS = 1.25
 _THREADS = "threads_peak"
 _CPUS = "cpus_used"
+#: A program that uses this much of a CPU, or more, mostly computes, although others take its CPU.
+_COMPUTES = 0.5
 #: A thread used as much of a CPU with both if it used no more than so many times as much.
 _CPUS_ALIKE = 1.1
 
@@ -201,6 +203,19 @@ def _is_single(cells: Sequence[CellFindings]) -> bool:
     CPUs that others have."""
     found = [cell.indicators.get(_THREADS) for cell in cells]
     return all(figure is not None and figure.value <= 1 for figure in found)
+
+
+def is_told_by_cpu_time(pair: Pair, sides: tuple[Side, Side], method: Method) -> bool:
+    """May CPU time say which cell is faster where the wall time is in doubt? Of a program alone
+    whose one thread computes for most of the time: CPU time is then what the wall time would be
+    without others, and no other thread waits for it. Both took turns in one run."""
+    run = sides[0].sessions[0]
+    if method != "pairs" or len(run.roles) != 1:
+        return False
+    cells = [side.cells[0][key] for side, key in zip(sides, (pair.base, pair.new), strict=True)]
+    used = [cell.indicators.get(_CPUS) for cell in cells]
+    are_computing = all(figure is not None and figure.value >= _COMPUTES for figure in used)
+    return _is_single(cells) and are_computing
 
 
 def _are_alike(cells: Sequence[CellFindings], name: str, most: float) -> bool:

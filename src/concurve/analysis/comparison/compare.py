@@ -8,6 +8,7 @@ and ``cells`` compares each pair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -19,10 +20,16 @@ from concurve.analysis.comparison.cells import (
     columns_of,
     draft_of,
     is_staged,
+    is_told_by_cpu_time,
     verdict_of,
 )
 from concurve.analysis.comparison.claims import claims_on_both
-from concurve.analysis.comparison.hints import hints, hints_of_others, other_figures
+from concurve.analysis.comparison.hints import (
+    hints,
+    hints_of_others,
+    other_figures,
+    verdicts_by_cpu_time,
+)
 from concurve.analysis.comparison.options import (
     DEFAULTS,
     Options,
@@ -134,9 +141,11 @@ def compare_levels(
 
 
 class OfUndecided(NamedTuple):
-    """What :func:`compare_levels` says of undecided levels: of their CPU time (``hints``), and how
-    many trials would decide (``plan``); nothing where it says nothing."""
+    """What :func:`compare_levels` says of undecided levels: which is faster by CPU time, where the
+    wall time is in doubt (``verdicts``), that their CPU time differs (``hints``), and how many
+    trials would decide (``plan``); nothing where it says nothing."""
 
+    verdicts: tuple[str, ...]
     hints: tuple[str, ...]
     plan: tuple[str, ...]
 
@@ -157,10 +166,25 @@ def of_undecided_levels(
         for drafts in (drafted.drafts, drafted.by_cpu_time)
     )
     is_doubted = any(cell.is_doubted for cell in cells)
-    return OfUndecided(
-        hints(cells, beside, drafted.infos, _cpu_time(drafted.sides)) if beside else (),
-        () if is_doubted else _advice(drafted, cells, options),
-    )
+    verdicts, hinted = _by_cpu_time(drafted, cells, beside)
+    return OfUndecided(verdicts, hinted, () if is_doubted else _advice(drafted, cells, options))
+
+
+def _by_cpu_time(
+    drafted: _Drafted, cells: Sequence[CellComparison], beside: Sequence[CellComparison]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What CPU time says of the cells that are undecided: verdicts, and hints on the others."""
+    if not beside:
+        return (), ()
+    sides, infos = drafted.sides, drafted.infos
+    told = [
+        pair.parameters
+        for pair in drafted.pairs
+        if is_told_by_cpu_time(pair, sides, drafted.method)
+    ]
+    verdicts = verdicts_by_cpu_time(cells, beside, told, sides[0].name)
+    left = [cell for cell in beside if cell not in verdicts.values()]
+    return tuple(verdicts), hints(cells, left, infos, _cpu_time(sides))
 
 
 def _advice(
@@ -340,7 +364,7 @@ def _settled_one(
         method=item.method,
         cells=cells,
         advice=(
-            *hints(cells, by_cpu_time, item.infos, _cpu_time(item.sides)),
+            *chain.from_iterable(_by_cpu_time(item, cells, by_cpu_time)),
             *hints_of_others(cells, others, item.infos, item.figures),
             *together(cells, wider, judged),
             *_advice(item, cells, options),

@@ -3,20 +3,21 @@
 A verdict by another figure of the same trials, because the first was undecided, would be a second
 try (decision 27). Yet a reader should not have to look for what did differ. CPU time is one figure,
 named beforehand; the others are many, so they are judged as one family, in which a difference must
-be the clearer the more there are.
+be the clearer the more there are. Where the machine was not quiet there is a verdict by CPU time of
+a program whose one thread computes: what the machine did calls for it, and no figure.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from concurve import words
 from concurve.analysis.comparison.cells import CPU_TIME
 from concurve.analysis.comparison.options import indicators_beside
 from concurve.analysis.comparison.sides import Side
 from concurve.findings.comparison import CellComparison
-from concurve.terms import IndicatorInfo
+from concurve.terms import IndicatorInfo, Level
 
 #: So many cells, or figures of a cell, are named.
 _NAMED_MAX = 3
@@ -41,6 +42,40 @@ def other_figures(sides: tuple[Side, Side], asked: Sequence[IndicatorInfo]) -> l
     ]
 
 
+def verdicts_by_cpu_time(
+    cells: Sequence[CellComparison],
+    beside: Sequence[CellComparison],
+    told: Sequence[Mapping[str, Level]],
+    base: str,
+) -> dict[str, CellComparison]:
+    """A sentence on each cell whose wall time is in doubt and whose CPU time differs, of those that
+    may be ``told`` by it, by their parameters; ``beside`` are the same cells by CPU time. ``base``
+    is what they are compared with."""
+    doubted = [
+        cell.parameters
+        for cell in cells
+        if cell.is_doubted and cell.verdict == "undecided" and cell.indicator == "wall_seconds"
+    ]
+    return {
+        _verdict(cell, base): cell
+        for cell in beside
+        if cell.verdict in ("faster", "slower")
+        and cell.parameters in doubted
+        and cell.parameters in told
+    }
+
+
+def _verdict(cell: CellComparison, base: str) -> str:
+    """``By CPU time version=new is 4.1 % slower than version=old [3.2, 5.1 %]; the wall time is in
+    doubt.``"""
+    by, ends = _by(cell)
+    where = " ".join(f"{name}={level}" for name, level in cell.parameters.items())
+    return (
+        f"By CPU time {where} is {by} % {cell.verdict} than {base} [{ends} %]; the wall time is in "
+        "doubt."
+    )
+
+
 def hints(
     cells: Sequence[CellComparison],
     beside: Sequence[CellComparison],
@@ -61,7 +96,7 @@ def hints(
     said = "; ".join(_differs(cell) for cell in found[:_NAMED_MAX])
     left = len(found) - _NAMED_MAX
     more = f"; and in {words.count(left, 'more cell')}" if left > 0 else ""
-    figure = _in_words(cpu_time)
+    figure = words.figure(cpu_time)
     return (
         f"{figure} differs where {_undecided(cells, infos)} is undecided: {said}{more}. "
         "That is a second figure of the same trials: a hint, and no verdict.",
@@ -87,7 +122,7 @@ def hints_of_others(
     )
     if not found:
         return ()
-    labels = {info.name: _in_words(info.label or info.name) for info in figures}
+    labels = {info.name: words.figure(info.label or info.name) for info in figures}
     said = "; ".join(f"{labels[cell.indicator]} {_differs(cell)}" for cell in found[:_NAMED_MAX])
     more = f"; and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
     return (
@@ -104,19 +139,16 @@ def _undecided(cells: Sequence[CellComparison], infos: Sequence[IndicatorInfo]) 
     return " and ".join(dict.fromkeys(undecided))
 
 
-def _in_words(label: str) -> str:
-    """A label in a sentence: ``CPU time of the role client`` for ``client: CPU time``."""
-    role, colon, what = label.partition(": ")
-    return f"{what} of the role {role}" if colon else label
-
-
 def _differs(cell: CellComparison) -> str:
+    where = " ".join(f"{name}={level}" for name, level in cell.parameters.items())
+    by, ends = _by(cell)
+    word = "higher" if cell.ratio is not None and cell.ratio.value > 1 else "lower"
+    return f"{by} % {word} [{ends} %]{f' at {where}' if where else ''}"
+
+
+def _by(cell: CellComparison) -> tuple[str, str]:
+    """By how many per cent a cell differs, and the ends of the interval."""
     ratio = cell.ratio
     assert ratio is not None and ratio.low is not None and ratio.high is not None
-    where = " ".join(f"{name}={level}" for name, level in cell.parameters.items())
-    word = "higher" if ratio.value > 1 else "lower"
     low, high = map(words.in_percent, sorted(abs(end - 1) for end in (ratio.low, ratio.high)))
-    return (
-        f"{words.in_percent(abs(ratio.value - 1))} % {word} [{low}, {high} %]"
-        f"{f' at {where}' if where else ''}"
-    )
+    return words.in_percent(abs(ratio.value - 1)), f"{low}, {high}"

@@ -11,10 +11,11 @@ import msgspec
 from concurve import words
 from concurve.analysis.ground import Ground
 from concurve.analysis.run.doubted import Chosen, is_enough
+from concurve.analysis.run.given_back import Shares, bounds_of
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
 from concurve.estimate import Estimate
-from concurve.findings.best import BestFinding, Disagreement
+from concurve.findings.best import BestFinding, Disagreement, GivenBack
 from concurve.findings.repeats import repeats_options
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
@@ -347,11 +348,14 @@ def best_of(
     failed: Collection[int] = (),
     *,
     advised: bool = True,
+    shares: Shares | None = None,
 ) -> tuple[BestFinding, ...]:
     """The best settings by the ground of a run, cells that were skipped and those whose load
     ``failed`` left out. The finding is withheld where the ground is in doubt, where many trials of
     a figure were disturbed, and where those that were not point to another setting than all trials
-    do. ``advised`` as in :func:`best_settings`."""
+    do; not where only settings with one worker were disturbed, and the same is found with all that
+    was taken given back, for which ``shares`` has the undisturbed shares of trials. ``advised`` as
+    in :func:`best_settings`."""
     info, name = ground.indicator, ground.indicator.name
     tables = picked.tables
     columns = _columns(protocol, tables, name, failed)
@@ -369,15 +373,113 @@ def best_of(
         if own
     ]
     is_lower = info.better == "lower"
-    return tuple(_withheld(item, cells, is_lower, picked.is_read_alike) for item in found)
+    told = tuple(_withheld(item, cells, is_lower, picked.is_read_alike) for item in found)
+    if shares is None or not any(map(_may_hold, found, told)):
+        return told
+    bounds = bounds_of(plan, columns, protocol.doubtful, info, shares)
+    if bounds is None:
+        return told
+    at_best = best_settings(plan, bounds.at_best, info, resolutions, advised=False)
+    bounded = [
+        cell._replace(given_back=bounds.given_back[index] if index in bounds.cells else None)
+        for cell, index in zip(cells, (i for i, own in enumerate(columns) if own), strict=True)
+    ]
+    held = _Held(bounded, is_lower, is_staged(plan.rules))
+    return tuple(map(held.told, found, told, at_best))
 
 
 class _Disturbed(NamedTuple):
-    """A measured cell: its values, and those of the trials that nothing disturbed."""
+    """A measured cell: its values, and those of the trials that nothing disturbed. ``given_back``
+    are all values with what was taken given back, where that is known."""
 
     parameters: Mapping[str, Level]
     every: Blocks
     quiet: Blocks
+    given_back: Blocks | None = None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Is its figure in doubt?"""
+        return is_doubtful(len(self.quiet), len(self.every))
+
+
+def _may_hold(found: BestFinding, told: BestFinding) -> bool:
+    """Is a finding withheld for settings in doubt alone?"""
+    is_found = found.recommended is not None or found.first is not None
+    return is_found and told.is_tentative and told.disagreement is None
+
+
+class _Held(NamedTuple):
+    """Findings that hold although settings with one worker are in doubt."""
+
+    cells: Sequence[_Disturbed]
+    is_lower: bool
+    is_staged: bool
+
+    def told(self, found: BestFinding, told: BestFinding, at_best: BestFinding) -> BestFinding:
+        """The finding, if the same one is made ``at_best``: with the settings in doubt as good as
+        they can have been. They were no worse than they are measured to be, so what is found at
+        both ends holds between them."""
+        if not _may_hold(found, told):
+            return told
+        compared = [it for it in self.cells if found.group.items() <= it.parameters.items()]
+        doubted = [cell for cell in compared if cell.is_doubtful]
+        both = (found.recommended, found.first), (at_best.recommended, at_best.first)
+        is_bounded = all(cell.given_back is not None for cell in doubted)
+        if not is_bounded or both[0] != both[1]:
+            return told
+        least = self._least(found, compared, doubted)
+        if least is not None and least <= 1:
+            return told
+        found = _common(found, at_best)
+        settings = tuple(_only(found.factors, cell.parameters) for cell in doubted)
+        if any(setting in found.settings for setting in settings):
+            found = msgspec.structs.replace(found, decide="", trials=None)
+        back = GivenBack(
+            settings=settings,
+            disturbed=sum(len(cell.every) - len(cell.quiet) for cell in doubted),
+            trials=sum(len(cell.every) for cell in doubted),
+            at_least=least,
+        )
+        return msgspec.structs.replace(found, given_back=back)
+
+    def _least(
+        self, found: BestFinding, compared: Sequence[_Disturbed], doubted: Sequence[_Disturbed]
+    ) -> float | None:
+        """How many times as good as those in doubt the setting that is named is at least, with what
+        was taken given back; ``None`` where it is the only one of these. 0 where it is not
+        known."""
+        named = {**found.group, **found.named}.items()
+        (own,) = (cell for cell in compared if named <= cell.parameters.items())
+        confidence = 1 - 0.05 / max(1, found.compared - 1)
+        lows = []
+        for cell in doubted:
+            if cell is own:
+                continue
+            sides = own.every, cell.given_back or {}
+            top, bottom = reversed(sides) if self.is_lower else sides
+            ratio = block_ratio(top, bottom, confidence, self.is_staged)
+            lows.append((ratio.low or 0.0) if ratio is not None else 0.0)
+        return min(lows) if lows else None
+
+
+def _common(found: BestFinding, at_best: BestFinding) -> BestFinding:
+    """What two findings that recommend the same have in common: what is worse is so by both."""
+
+    def either(name: str, without: Collection[dict[str, Level]] = ()) -> list[dict[str, Level]]:
+        first, second = getattr(found, name), getattr(at_best, name)
+        return [
+            it for it in (*first, *(it for it in second if it not in first)) if it not in without
+        ]
+
+    passed = either("passed")
+    return msgspec.structs.replace(
+        found,
+        settings=tuple(either("settings")),
+        passed=tuple(passed),
+        as_good=tuple(either("as_good", passed)),
+        behind=tuple(it for it in found.behind if it in at_best.behind),
+    )
 
 
 def _columns(
@@ -401,7 +503,7 @@ def _withheld(
 ) -> BestFinding:
     """The finding, withheld where a setting that it compares is in doubt, or trials disagree."""
     compared = [cell for cell in cells if found.group.items() <= cell.parameters.items()]
-    in_doubt = sum(is_doubtful(len(cell.quiet), len(cell.every)) for cell in compared)
+    in_doubt = sum(cell.is_doubtful for cell in compared)
     apart = _disagreement(found, compared, is_lower, is_read_alike)
     if apart is None and not in_doubt:
         return found

@@ -27,6 +27,7 @@ from concurve.analysis.run.best import best_of, withheld_best
 from concurve.analysis.run.cells import absent_of, cell_findings, speedup_among
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.failures import failed_loads, failure_sentences, not_compared
+from concurve.analysis.run.given_back import Shares, shares_of
 from concurve.analysis.run.hosts import compare_hosts
 from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
@@ -68,7 +69,8 @@ _DAMAGED = (msgspec.MsgspecError, ValueError, RecursionError)
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run from the store without its records: its head and its replayed trials."""
+    """A run from the store without its records: its head and its replayed trials. ``shares`` reads
+    how much of some trials was undisturbed, for which it takes their records."""
 
     head: RunHead
     row: RunRow
@@ -77,6 +79,7 @@ class StoredRun:
     trials: Trials
     figures: FigureTable
     in_use: Sequence[bool]
+    shares: Shares | None = None
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -114,9 +117,9 @@ def stored_run(store: Store, row: RunRow, trials: Trials | None = None) -> Store
     plan = plan_of(head)
     protocol = replay(plan, trials.outcomes, head.id)
     figures = _figures(row.id, trials)
-    return StoredRun(
-        head, row, plan, protocol, trials, figures, in_use_of(protocol, trials.outcomes)
-    )
+    in_use = in_use_of(protocol, trials.outcomes)
+    shares = partial(shares_of, store, row.id, head.study)
+    return StoredRun(head, row, plan, protocol, trials, figures, in_use, shares)
 
 
 def newest_in_use(store: Store, row: RunRow) -> str:
@@ -221,7 +224,7 @@ def analyse(
     unlike = hosts.doubt if hosts else ""
     loads = failed_loads(head.study, every)
     failed = not_compared(loads, indicators)
-    best = best_of(plan, protocol, picked, ground, failed, advised=advised)
+    best = best_of(plan, protocol, picked, ground, failed, advised=advised, shares=stored.shares)
     if unlike:
         best = withheld_best(best, unlike)
     unset = unset_of(plan, first)
@@ -312,7 +315,7 @@ def analyse(
 def _with_hint(found: Findings, stored: StoredRun) -> Findings:
     """The findings with what ``compare`` says of CPU time, and of named levels how many trials
     would decide, last of the answers, where these leave open which level of the only factor is
-    faster."""
+    faster. A verdict by CPU time is the first answer."""
     plan = stored.plan
     varied = [item for item in found.factors if len(item.levels) > 1]
     is_asked = found.ranked == found.primary and not found.run.simulation
@@ -334,8 +337,14 @@ def _with_hint(found: Findings, stored: StoredRun) -> Findings:
     is_named = all(isinstance(level, str) for level in factor.levels)
     is_open = is_named and best is not None and best.recommended is not None
     texts = [*(more.plan if is_open else ()), *hints]
-    said = [*found.sentences, *(Finding(kind="answer", sentence=text) for text in texts)]
+    # Wall times that compare no settings are not in doubt by the machine alone.
+    first = () if found.withheld.figures or found.withheld.hosts else more.verdicts
+    said = [*map(_answer, first), *found.sentences, *map(_answer, texts)]
     return msgspec.structs.replace(found, sentences=_in_order(said))
+
+
+def _answer(text: str) -> Finding:
+    return Finding(kind="answer", sentence=text)
 
 
 def _is_decided(found: Findings, factor: str) -> bool:

@@ -112,6 +112,8 @@ def _of_group(
         said += [] if is_told or one_of else [_refused(best, speed)]
         said += [one_of or _pointed(plan, best, again, gain, speed)]
     else:
+        if gain is not None and best is not None and best.given_back is not None:
+            gain = None if gain.speedup.in_doubt else gain  # what it is at least is said instead
         if gain is not None and gain.speedup.in_doubt:
             said.append(f"{_seems(plan, gain)}, in doubt{'' if is_said else f': {_NOT_QUIET}'}.")
         elif gain is not None:
@@ -172,6 +174,7 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     told = _told(plan, gain) if gain is not None and is_told else ""
     worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
     use = f"Use {_one_of(plan, item, with_noun=not told)}{by}; {worse}."
+    use = " ".join(filter(None, (use, _given_back(plan, item, speed))))
     good = "as good" if is_apart else "as fast"
     after = ""
     if gain is not None and is_apart:
@@ -452,7 +455,31 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
     worse = _worse_above(plan, item) if gain is not None and gain.is_gain else []
     if worse:
         said.append(f"{_named(plan, item, worse)} {words.verb(len(worse))} worse")
-    return f"{advice}; {', '.join(said)}." if said else f"{advice}."
+    use = f"{advice}; {', '.join(said)}." if said else f"{advice}."
+    return " ".join(filter(None, (use, _given_back(plan, item, speed))))
+
+
+def _given_back(plan: Plan, item: BestFinding, speed: str) -> str:
+    """On what the setting to use stands where settings with one worker were disturbed:
+    ``threads=1 was disturbed in 6 of 10 trials; with all that was taken given back, 2 threads are
+    still at least 1.35× as fast.`` Empty where none was."""
+    found = item.given_back
+    if found is None:
+        return ""
+    many = f"disturbed in {found.disturbed} of {words.count(found.trials, 'trial')}"
+    if found.at_least is None:
+        return f"It was {many}, which made it no better."
+    who = f"{len(found.settings)} settings with one worker were"
+    if len(found.settings) == 1:
+        who = f"{describe(found.settings[0])} was"
+    begun = f"{who} {many}"
+    is_one, named = _setting_named(plan, item, item.named)
+    least = f"{found.at_least:.{words.ratio_digits(found.at_least)}f}"
+    good = "as good" if _is_apart(item, speed) else "as fast"
+    return (
+        f"{begun}; with all that was taken given back, {named} {'is' if is_one else 'are'} still "
+        f"at least {least}× {good}."
+    )
 
 
 def _worse_above(plan: Plan, item: BestFinding) -> list[dict[str, Level]]:

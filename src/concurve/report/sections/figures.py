@@ -12,6 +12,7 @@ from functools import partial
 
 import msgspec
 
+from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings, Report
@@ -59,6 +60,9 @@ _LISTED = 12
 
 #: ``latency of a request, p99``: of what is said of the rate beside it.
 _OF_ONE = re.compile(r"\b(latency) of an? [^,]*, ")
+
+#: What follows a figure in a sentence on how it differs.
+_TELLING_VERBS = ("differs", "is")
 
 #: What compares a cell with its base.
 _RELATIVE = ("speedup", "efficiency")
@@ -290,7 +294,9 @@ def _indicators(findings: Findings) -> list[Column]:
     # the speed-up, stays longer than what stands before it. No answer is about that of a load that
     # is asked for a rate.
     longest = names[0] if findings.is_paced else "speedup"
-    worth = sorted(names, key=lambda name: (name != names[0], name != longest))
+    # So does a figure of which an answer or a warning says how it differs: it is looked for.
+    told = {name for name in names if _is_told(findings, name)}
+    worth = sorted(names, key=lambda name: (name != names[0], name != longest, name not in told))
     for name in names:
         info = findings.indicator(name)
         label = info.label or name
@@ -311,6 +317,19 @@ def _indicators(findings: Findings) -> list[Column]:
             )
         )
     return columns
+
+
+def _is_told(findings: Findings, name: str) -> bool:
+    """Does an answer or a warning say of this figure how it differs between cells? That the
+    hypervisor took CPU time says nothing of a column."""
+    info = findings.indicator(name)
+    said = words.figure(info.label or name).casefold()
+    return any(
+        f"{said} {verb} " in item.sentence.casefold()
+        for item in findings.sentences
+        if item.kind != "note"
+        for verb in _TELLING_VERBS
+    )
 
 
 def _entries(cells: Sequence[CellFindings], name: str, unit: str, primary: str) -> Entries:
