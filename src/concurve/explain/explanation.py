@@ -26,10 +26,9 @@ from concurve.explain.components import used_up_by_itself
 from concurve.explain.confirmation import confirm_run, confirmations_of
 from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
-from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.room import ceiling
-from concurve.explain.sentences import reason, sentence
+from concurve.explain.sentences import loss_told, reason, sentence
 from concurve.explain.sites import of_the_program, place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
@@ -334,7 +333,7 @@ def _cell(
     named = of_the_program(sites)
     place = "" if is_withheld else place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
-    loss = loss_of(own, base) if base is not None else None
+    loss = loss_told(cell, own, base)
     weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
     return CellExplanation(
         parameters=cell.parameters,

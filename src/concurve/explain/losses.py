@@ -64,6 +64,24 @@ class Loss(NamedTuple):
     possible: float
     parts: dict[str, float]
 
+    def at(self, figure: Estimate | None) -> Loss:
+        """The same at the speed-up of the tables of figures, which compare the trials of each
+        block: each part keeps its share of the loss. Unchanged where that is not the same speed-up
+        (this one, of the mean times, is outside of its interval), and where so little is lost of
+        one of the two that a share of it says nothing."""
+        if figure is None or figure.low is None or figure.high is None:
+            return self
+        lost, shown = self.possible - self.speedup, self.possible - figure.value
+        is_same = figure.low <= self.speedup <= figure.high
+        if not is_same or lost <= 0 or not 1 / RESCALED_MAX <= shown / lost <= RESCALED_MAX:
+            return self
+        parts = {name: amount * shown / lost for name, amount in self.parts.items()}
+        return Loss(figure.value, self.possible, parts)
+
+
+#: The lost speed-up of the mean times, and that of the blocks, may differ by this factor.
+RESCALED_MAX = 2.0
+
 
 def loss_of(cell: Breakdown, base: Breakdown) -> Loss | None:
     """The speed-up that a cell lost; ``None`` where the capacity of a side is not known. No more is

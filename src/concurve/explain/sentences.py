@@ -24,6 +24,13 @@ _LOST = {
 }
 
 
+def loss_told(cell: CellFindings, own: Breakdown, base: Breakdown | None) -> Loss | None:
+    """The lost speed-up as all views tell it, at the speed-up of the figures of the cell; ``None``
+    for a base, and where it is not divided."""
+    loss = loss_of(own, base) if base is not None else None
+    return loss and loss.at(cell.indicators.get("speedup"))
+
+
 def sentence(
     cell: CellFindings,
     base_cell: CellFindings,
@@ -36,31 +43,31 @@ def sentence(
     where = _setting({name: cell.parameters[name] for name in varying})
     start = f"With {where} an operation" if where else "An operation"
     over = f"{f'With {where} the' if where else 'The'} speed-up over {_named(base_cell, cell)} is"
+    loss = loss_told(cell, own, base)
     if base is not None and verdict.is_uncounted:
-        return _uncounted(cell, base_cell, own, base)
+        return _uncounted(cell, base_cell, own, base, loss)
     if base is None or not base.mean("total"):
         return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
     if verdict.is_loss:
-        return _lost(where, _named(base_cell, cell), own, base, verdict)
-    if verdict.cause == "none" and (without := _without_loss(own, base, verdict)):
+        return _lost(where, _named(base_cell, cell), own, loss, verdict)
+    if verdict.cause == "none" and (without := _without_loss(own, base, loss, verdict)):
         return f"{over} {without}."
-    if (loss := loss_of(own, base)) is not None:
+    if loss is not None:
         # The thread times of the two are no measure: more kinds of threads may work in one.
-        said = _of_an_operation(f"{verdict.words}{_ending(own, base, verdict)}")
+        said = _of_an_operation(f"{verdict.words}{_ending(own, base, loss, verdict)}")
         return f"{over} {_speedup_of(loss)}. {said[:1].upper()}{said[1:]}."
     ratio = own.mean("total") / base.mean("total")
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
-    return f"{said}{_ending(own, base, verdict)}."
+    return f"{said}{_ending(own, base, loss, verdict)}."
 
 
-def _without_loss(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+def _without_loss(own: Breakdown, base: Breakdown, loss: Loss | None, verdict: Verdict) -> str:
     """The speed-up, that nothing is lost, and where the time goes; empty where there is
     a loss, or where it is not known. The ratio of the thread times would say nothing: how many
     threads work differs."""
-    loss = loss_of(own, base)
     is_all = loss is not None and loss.speedup >= (1 - NOTHING_LOST_MAX) * loss.possible
-    if loss is None or not is_all or _ending(own, base, verdict) != f"; {NO_LOSS}":
+    if loss is None or not is_all or _ending(own, base, loss, verdict) != f"; {NO_LOSS}":
         return ""
     computes = own.share("cpu") >= WHOLE_SHARE
     words = f"{percent(own.share('cpu'))} of it on a CPU" if computes else verdict.words
@@ -116,9 +123,14 @@ def reason(where: str, verdict: Verdict) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown) -> str:
+def _uncounted(
+    cell: CellFindings,
+    base_cell: CellFindings,
+    own: Breakdown,
+    base: Breakdown,
+    loss: Loss | None,
+) -> str:
     """That a factor does not count what runs, and what to vary in its place."""
-    loss = loss_of(own, base)
     assert loss is not None, "it is said only where the loss is known"
     names = [name for name, level in cell.parameters.items()
              if base_cell.parameters.get(name) != level]  # fmt: skip
@@ -133,14 +145,14 @@ def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base
     )
 
 
-def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+def _ending(own: Breakdown, base: Breakdown, loss: Loss | None, verdict: Verdict) -> str:
     """Why nothing was found, where nothing was."""
     if min(own.trials, base.trials) < 2:
         return "; a single trial has no interval, so no excess is named"
     if verdict.cause != "none":
         return ""
     if own.mean("total") < (1 + LOSS_MIN) * base.mean("total"):
-        return _small(own, base) if not _loses(own, base) else _UNPROVEN
+        return _small(loss) if not _loses(loss) else _UNPROVEN
     more = excess(own, base, "total")
     if more.low is None or more.low <= 0:
         return f"; the excess is within its noise{_too_short(own)}"
@@ -184,22 +196,19 @@ _UNPROVEN = "; no part of the excess is significant: more trials may show one"
 _SPEEDUP_LOST_MIN = 0.1
 
 
-def _small(own: Breakdown, base: Breakdown) -> str:
+def _small(loss: Loss | None) -> str:
     """That there is no loss, or a small one."""
-    loss = loss_of(own, base)
     is_little = loss is not None and loss.speedup < (1 - NOTHING_LOST_MAX) * loss.possible
     return f"; {LITTLE_LOST if is_little else NO_LOSS}"
 
 
-def _loses(own: Breakdown, base: Breakdown) -> bool:
+def _loses(loss: Loss | None) -> bool:
     """Is the speed-up less than what was possible, whatever the thread time says?"""
-    loss = loss_of(own, base)
     return loss is not None and loss.speedup < (1 - _SPEEDUP_LOST_MIN) * loss.possible
 
 
-def _lost(where: str, base_name: str, own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+def _lost(where: str, base_name: str, own: Breakdown, loss: Loss | None, verdict: Verdict) -> str:
     """How much of the speed-up that was possible is lost, and what of it to the cause."""
-    loss = loss_of(own, base)
     assert loss is not None, "a loss has a cause only where it is known"
     start = f"With {where} the speed-up" if where else "The speed-up"
     start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}"
