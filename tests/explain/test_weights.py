@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -11,12 +13,12 @@ from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.losses import whole_excess
-from concurve.explain.sentences import sentence
+from concurve.explain.sentences import parts_without_cause, sentence
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import NO_LOSS, CellExplanation, RunnerUp
-from concurve.report.sections.limits import certainty
+from concurve.report.sections.limits import certainty, share_of_loss
 from concurve.store import Store
 from tests.explain.test_losses import BASE, cell, joining, worker
 from tests.helpers.made import made_run
@@ -208,6 +210,31 @@ def test_short_trials_are_told_so_where_little_can_be_said(wall: float, is_short
     assert alone.cause == "serial"
     said = sentence(two, one, own, base, alone, ("threads",))
     assert ("the start of the program is a part of that" in said) == is_short
+
+
+def test_of_a_loss_without_a_cause_its_known_parts_are_said() -> None:
+    nothing = Verdict("none", "")
+    several = cell(2, [worker(0.6, queue=0.2, other=0.2)] * 2 + [joining()], wall=0.85)
+    said = parts_without_cause(several, BASE, nothing)
+    assert re.fullmatch(
+        r"No single cause: .* is \d+ % of the lost speed-up, .* \d+ %( and .* \d+ %)?\.", said
+    )
+    assert "waiting for a CPU" in said and "waiting (locks, I/O)" in said
+    only = cell(2, [worker(0.6, other=0.4)] * 2 + [joining()], wall=0.85)
+    assert parts_without_cause(only, BASE, nothing) == (
+        "Waiting (locks, I/O) is 97 % of the lost speed-up, and its cause is not known."
+    )
+    assert parts_without_cause(several, BASE, Verdict("lock", "")) == "", "a cause is named"
+    assert parts_without_cause(several, None, nothing) == "", "it is compared with nothing"
+    no_loss = cell(2, [worker()] * 2 + [joining()], wall=0.5)
+    assert parts_without_cause(no_loss, BASE, nothing) == ""
+    alone = several._replace(accounts=several.accounts[:1])
+    assert parts_without_cause(alone, BASE, nothing) == "", "one trial tells no noise"
+
+
+def test_an_interval_that_shows_one_number_is_that_number() -> None:
+    assert share_of_loss(Estimate(value=1.0, low=1.0, high=1.0, n=5)) == "100 %"
+    assert share_of_loss(Estimate(value=0.98, low=0.9, high=1.0, n=5)) == "98 % [90 %, 100 %]"
 
 
 def made_cells() -> tuple[CellFindings, CellFindings]:

@@ -134,6 +134,27 @@ def lost_share(cell: Breakdown, base: Breakdown) -> Estimate | None:
     return Estimate(value=value or 0.0, low=low, high=high, n=excess.n)
 
 
+#: A smaller share of the loss is not told where no cause is named.
+PART_TOLD_MIN = 0.1
+
+
+def known_parts(cell: Breakdown, base: Breakdown) -> list[tuple[str, float]]:
+    """The parts of a loss that are beyond their noise, with their shares of it, the greatest first;
+    empty where the capacity of a side is not known, and where nothing is surely lost."""
+    if not cell.capacity or not base.capacity or min(cell.trials, base.trials) < 2:
+        return []
+    whole = whole_excess(cell, base)
+    if whole.low is None or whole.low <= 0:
+        return []
+    shares = []
+    for name, columns in _parts(cell, base).items():
+        found = capacity_excess(cell, base, *columns)
+        both = (capacity_values(side, columns) for side in (cell, base))
+        if found.value >= PART_TOLD_MIN * whole.value and is_beyond_noise(found, *both):
+            shares.append((name, found.value / whole.value))
+    return sorted(shares, key=lambda part: -part[1])
+
+
 def by_capacity(case: Case) -> Verdict | None:
     """The cause, where most of the lost speed-up went by without workers; ``None`` where it did
     not, or where it is within its noise."""

@@ -6,7 +6,7 @@ import re
 
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
-from concurve.explain.losses import Loss, loss_of
+from concurve.explain.losses import Loss, known_parts, loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
 from concurve.findings.cells import CellFindings
@@ -22,6 +22,15 @@ _LOST = {
     "collector": "the garbage collector",
     "quota": "a quota of CPU time",
 }
+#: The same of parts that name no cause by themselves.
+_LOST_PARTS = _LOST | {
+    "queue": "waiting for a CPU",
+    "waiting": "waiting (locks, I/O)",
+    "cpu": "more CPU time per operation",
+    "helping": "less help by other threads",
+}
+#: Of more parts of a loss without a cause the greatest are told.
+_PARTS_TOLD = 3
 
 
 def loss_told(cell: CellFindings, own: Breakdown, base: Breakdown | None) -> Loss | None:
@@ -60,6 +69,21 @@ def sentence(
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
     return f"{said}{_ending(own, base, loss, verdict)}."
+
+
+def parts_without_cause(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
+    """What is known of a loss of which no cause is named, as a sentence: its parts that are beyond
+    their noise. Empty where there is none."""
+    if base is None or verdict.cause != "none" or verdict.is_uncounted:
+        return ""
+    (name, share), *others = known_parts(own, base)[:_PARTS_TOLD] or [("", 0.0)]
+    if not name:
+        return ""
+    first = f"{_LOST_PARTS[name]} is {percent(min(1.0, share))} of the lost speed-up"
+    if not others:
+        return f"{first[:1].upper()}{first[1:]}, and its cause is not known."
+    rest = listed([f"{_LOST_PARTS[name]} {percent(min(1.0, share))}" for name, share in others])
+    return f"No single cause: {first}, {rest}."
 
 
 def _without_loss(own: Breakdown, base: Breakdown, loss: Loss | None, verdict: Verdict) -> str:

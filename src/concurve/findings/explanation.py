@@ -149,7 +149,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     says how much CPU time a server and its load used, where nothing is named. ``few`` says how
     many trials it and its base have, where these are too few for a limit in a short answer.
     ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
-    what to do where the load is what is used up: both are empty where there is none.
+    what to do where the load is what is used up: both are empty where there is none. ``parts`` says
+    in a sentence which parts of a loss are known, where no cause is named.
     """
 
     parameters: dict[str, Level]
@@ -181,6 +182,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     few: str = ""
     reason: str = ""
     remedy: str = ""
+    parts: str = ""
 
     @property
     def has_no_loss(self) -> bool:

@@ -178,12 +178,17 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
     for cell in explanation.cells:
         if cell not in said_once:
             said = f"{cell.evidence}{certainty(cell)}"
-            text = " ".join(filter(None, (said, cell.place)))
+            text = " ".join(filter(None, (said, parts_known(cell), cell.place)))
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=_lead(cell))
         if said_once and cell is disturbed[0]:
             others = ", ".join(_named(one, explanation) for one in said_once)
             text = f"The same with {others}. {_again(explanation)}"
             yield Paragraph(text, Tone.WARNING, lead=cell.cause)
+
+
+def parts_known(cell: CellExplanation) -> str:
+    """What is known of a loss whose cause was not found, as a sentence; empty of any other."""
+    return cell.parts if cell.is_not_found else ""
 
 
 def _lead(cell: CellExplanation) -> str:
@@ -433,10 +438,11 @@ def _greater(cell: CellExplanation, *, is_short: bool) -> str:
 
 
 def share_of_loss(share: Estimate) -> str:
-    """``59 % [53 %, 65 %]``."""
+    """``59 % [53 %, 65 %]``; without an interval that would show the same number."""
     if share.low is None or share.high is None:
         return fmt.percent(share.value)
-    return f"{fmt.percent(share.value)} [{fmt.percent(share.low)}, {fmt.percent(share.high)}]"
+    value, low, high = map(fmt.percent, (share.value, share.low, share.high))
+    return value if low == value == high else f"{value} [{low}, {high}]"
 
 
 def is_share_told(share: Estimate | None) -> bool:

@@ -42,7 +42,12 @@ from concurve.report.document import (
 from concurve.report.losses import lost_to
 from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence
-from concurve.report.sections.limits import certainty, is_share_told, share_of_loss
+from concurve.report.sections.limits import (
+    certainty,
+    is_share_told,
+    parts_known,
+    share_of_loss,
+)
 from concurve.terms import Level
 
 _TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
@@ -289,6 +294,7 @@ def _limit_of(limit: Limit) -> Paragraph:
     told = (
         _ceiling(cell) if cell.is_at_ceiling else "",
         f"{cell.evidence}{certainty(cell)}",
+        parts_known(cell),
         cell.place,
         _remedy(cell),
         _beyond(limit),
@@ -343,7 +349,8 @@ def _not_found(limit: Limit, stops: dict[str, Level] | None) -> str:
     if cell.loses_nothing or limit.is_full:
         text = f"{_NOTHING_YET}{used}"
     elif not cell.has_no_loss:
-        text = f"not found. {compared}.{used}"
+        known = f" {cell.parts}" if cell.parts else ""
+        text = f"not found. {compared}.{known}{used}"
     elif cell.speedup is not None:
         text = f"little. {compared}.{used}"
     else:
