@@ -28,7 +28,7 @@ from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.room import ceiling
-from concurve.explain.sentences import loss_told, parts_without_cause, reason, sentence
+from concurve.explain.sentences import loss_told, parts_without_cause, reason, sentence, spent
 from concurve.explain.sites import of_the_program, place_sentence, sites_of, stacks_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
@@ -365,6 +365,8 @@ def _cell(
         few=_few(cell, base_cell, breakdowns, findings),
         reason="" if is_withheld else reason(_levels(cell, findings), verdict),
         remedy="" if is_withheld else verdict.remedy,
+        spent="" if is_withheld else spent(own, verdict),
+        server_cpu=own.server_cpu,
         parts="" if is_withheld else parts_without_cause(own, base, verdict),
     )
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
+from concurve.explain.computing import SPINNING
+from concurve.explain.hot import most_spent
 from concurve.explain.losses import Loss, known_parts, loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
@@ -69,6 +73,29 @@ def sentence(
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
     return f"{said}{_ending(own, base, loss, verdict)}."
+
+
+def spent(own: Breakdown, verdict: Verdict) -> str:
+    """What an operation of a server whose CPU time is used up costs of that, and in which function,
+    library, or in the kernel surely most of it is spent; of other programs the second alone. Empty
+    where neither is known, and where threads spin: that is told by itself."""
+    if any(own.mean(name) for name in SPINNING):
+        return ""
+    where, cost = most_spent(own.hot), own.server_cpu if verdict.limit else None
+    of_it = "" if where is None else f"{_interval(where.share, percent)} of "
+    if cost is not None:
+        said = f"An operation takes {_interval(cost, _time)} of the server's CPU time"
+        return f"{said}, {of_it}it in {where.place}." if where is not None else f"{said}."
+    is_limit = verdict.cause != "contamination"
+    return f"{of_it}the CPU time is in {where.place}." if where and is_limit else ""
+
+
+def _interval(figure: Estimate, words: Callable[[float], str]) -> str:
+    """``94 % [92 %, 96 %]``; without an interval that would show the same number."""
+    if figure.low is None or figure.high is None:
+        return words(figure.value)
+    value, low, high = map(words, (figure.value, figure.low, figure.high))
+    return value if value == low == high else f"{value} [{low}, {high}]"
 
 
 def parts_without_cause(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:

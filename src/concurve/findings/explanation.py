@@ -150,7 +150,9 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     many trials it and its base have, where these are too few for a limit in a short answer.
     ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
     what to do where the load is what is used up: both are empty where there is none. ``parts`` says
-    in a sentence which parts of a loss are known, where no cause is named.
+    in a sentence which parts of a loss are known, where no cause is named. ``server_cpu`` is the
+    CPU time of all threads of a loaded server per operation, in ns; ``None`` of what serves nobody.
+    ``spent`` says in a sentence what an operation costs of it, and where most CPU time is spent.
     """
 
     parameters: dict[str, Level]
@@ -183,6 +185,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     remedy: str = ""
     parts: str = ""
+    server_cpu: Estimate | None = None
+    spent: str = ""
 
     @property
     def has_no_loss(self) -> bool:
@@ -222,6 +226,12 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         if self.speedup is None or self.speedup_possible is None:
             return 0.0
         return self.speedup_possible - self.speedup
+
+    @property
+    def is_of_cpu_time(self) -> bool:
+        """Is CPU time what limits it: the CPUs are used up, a thread, or what a runtime may use of
+        them, or they bound the speed-up?"""
+        return self.is_at_ceiling or (self.cause == "cpu" and bool(self.limit) and not self.few)
 
     @property
     def is_at_ceiling(self) -> bool:

@@ -178,7 +178,7 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
     for cell in explanation.cells:
         if cell not in said_once:
             said = f"{cell.evidence}{certainty(cell)}"
-            text = " ".join(filter(None, (said, parts_known(cell), cell.place)))
+            text = " ".join(filter(None, (said, spent(cell), parts_known(cell), cell.place)))
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=_lead(cell))
         if said_once and cell is disturbed[0]:
             others = ", ".join(_named(one, explanation) for one in said_once)
@@ -189,6 +189,11 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
 def parts_known(cell: CellExplanation) -> str:
     """What is known of a loss whose cause was not found, as a sentence; empty of any other."""
     return cell.parts if cell.is_not_found else ""
+
+
+def spent(cell: CellExplanation) -> str:
+    """Where CPU time goes, as a sentence, where it is what limits a cell; else empty."""
+    return cell.spent if cell.is_of_cpu_time else ""
 
 
 def _lead(cell: CellExplanation) -> str:
@@ -233,6 +238,13 @@ def _table(explanation: Explanation) -> Table:
     cells = explanation.cells
     totals = [cell.per_operation["total"].value for cell in cells if cell.per_operation]
     scale = fmt.scale_for(totals, "ns")
+    cost = Column(
+        "CPU time of the server per operation",
+        Entries([_cost(cell, scale) for cell in cells], scale.symbol),
+        Role.NUMBER,
+        short="CPU/op",
+        wanted=2,
+    )
     keys = (
         Column(name, [fmt.level(cell.parameters[name]) for cell in cells], Role.KEY)
         for name in explanation.factors
@@ -242,6 +254,7 @@ def _table(explanation: Explanation) -> Table:
             *keys,
             Column("time per operation", Entries([_total(cell, scale) for cell in cells],
                                                  scale.symbol), Role.NUMBER, short="time/op"),
+            *((cost,) if any(cell.server_cpu for cell in cells) else ()),
             Column("on a CPU", [_share(cell, "cpu") for cell in cells], Role.NUMBER,
                    short="cpu", wanted=3),
             Column("waiting for a CPU", [_share(cell, "run_queue") for cell in cells], Role.NUMBER,
@@ -460,6 +473,11 @@ def says_nothing(share: Estimate) -> bool:
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:
     figure = cell.per_operation.get("total")
+    return Number(fmt.plain(figure.value, scale), order=figure.value) if figure else Missing()
+
+
+def _cost(cell: CellExplanation, scale: fmt.Scale) -> Cell:
+    figure = cell.server_cpu
     return Number(fmt.plain(figure.value, scale), order=figure.value) if figure else Missing()
 
 

@@ -47,6 +47,7 @@ from concurve.report.sections.limits import (
     is_share_told,
     parts_known,
     share_of_loss,
+    spent,
 )
 from concurve.terms import Level
 
@@ -294,6 +295,7 @@ def _limit_of(limit: Limit) -> Paragraph:
     told = (
         _ceiling(cell) if cell.is_at_ceiling else "",
         f"{cell.evidence}{certainty(cell)}",
+        spent(cell),
         parts_known(cell),
         cell.place,
         _remedy(cell),
@@ -325,11 +327,13 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
 def _found(cell: CellExplanation) -> str:
     """What limits a cell, the reason and how sure it is; empty where nothing is known to."""
     if cell.is_at_ceiling:
-        return f"{_lower(_cause(cell))} {_ceiling(cell)}{_of_the_rest(cell)}"
+        bound = f"{_lower(_cause(cell))} {_ceiling(cell)}{_of_the_rest(cell)}"
+        return " ".join(filter(None, (bound, spent(cell))))
     if cell.cause not in _NAMED or cell.few or cell.loses_nothing:
         return ""
     reason = cell.reason or _begin(cell)
-    said = (f"{_lower(_cause(cell))} {reason}.{certainty(cell)}", cell.place, _remedy(cell))
+    first = f"{_lower(_cause(cell))} {reason}.{certainty(cell)}"
+    said = (first, spent(cell), cell.place, _remedy(cell))
     return " ".join(filter(None, said))
 
 
