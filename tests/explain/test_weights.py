@@ -81,6 +81,29 @@ def test_two_parts_are_no_more_than_the_loss_however_much_a_third_has_won() -> N
     assert weights._of_the_rest(second, None) == second
 
 
+def test_nothing_comes_next_of_a_loss_that_the_first_cause_is_all_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A third part has won some: the first two lost more than all."""
+    own = Case(cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7), BASE, False)
+    first, other = Verdict("cpu", "", parts=("run_queue",)), Verdict("io", "", parts=("disk",))
+    shares = {"cpu": 1.0, "io": 0.3}
+
+    def share(*given: object) -> Estimate:
+        verdict = given[-1]
+        assert isinstance(verdict, Verdict)
+        value = shares[verdict.cause]
+        return Estimate(value=value, low=value, high=value, n=5)
+
+    monkeypatch.setattr(weights, "_share", share)
+    monkeypatch.setattr(weights, "further_verdicts", lambda _: [other])
+    assert weigh(own, first).runner_up is None
+    shares["cpu"] = 0.8
+    second = weigh(own, first).runner_up
+    assert second is not None and second.share is not None
+    assert second.share.value == pytest.approx(0.2)
+
+
 def test_a_cause_that_may_be_small_gives_way_to_a_greater_one_that_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

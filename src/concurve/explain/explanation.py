@@ -29,7 +29,13 @@ from concurve.explain.locks import is_seen
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.room import ceiling
 from concurve.explain.sentences import loss_told, parts_without_cause, reason, sentence, spent
-from concurve.explain.sites import of_the_program, place_sentence, sites_of, stacks_of
+from concurve.explain.sites import (
+    of_the_program,
+    place_sentence,
+    sites_of,
+    stacks_of,
+    with_place,
+)
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
@@ -351,7 +357,7 @@ def _cell(
         trials=own.trials,
         missing=_missing(own),
         share=weight.share,
-        runner_up=weight.runner_up,
+        runner_up=with_place(weight.runner_up, named, addresses=not own.is_jvm),
         speedup=loss.speedup if loss else None,
         speedup_possible=loss.possible if loss else None,
         speedup_lost=loss.parts if loss else {},

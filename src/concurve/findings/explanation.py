@@ -54,11 +54,13 @@ _OF_SERVER: frozenset[Cause] = frozenset({"lock", "serial", "stage", "imbalance"
 
 class RunnerUp(msgspec.Struct, frozen=True):
     """The cause with the next greatest share of the loss; ``is_indistinct``: the evidence cannot
-    tell it apart from the first one."""
+    tell it apart from the first one. ``place`` says in a sentence where in the program threads
+    waited for it, as of the first one."""
 
     cause: Cause
     share: Estimate | None = None
     is_indistinct: bool = False
+    place: str = ""
 
 
 #: What stands for the name of threads of which the record has none.
@@ -226,6 +228,13 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         if self.speedup is None or self.speedup_possible is None:
             return 0.0
         return self.speedup_possible - self.speedup
+
+    @property
+    def is_of_lock(self) -> bool:
+        """Is a lock what limits it, or what comes next?"""
+        second = self.runner_up
+        is_next = second is not None and second.cause == "lock" and not second.is_indistinct
+        return self.cause == "lock" or is_next
 
     @property
     def is_of_cpu_time(self) -> bool:

@@ -321,12 +321,12 @@ def _parts_not_shown(
 
 
 def _sites(explanation: Explanation) -> Table | None:
-    """The places where threads waited for locks, of the cells that a lock limits; ``None`` where
-    there are none."""
+    """The places where threads waited for locks, of the cells of which a lock is the cause, or
+    comes next; ``None`` where there are none."""
     rows = [
         (cell, site)
         for cell in explanation.cells
-        if cell.cause == "lock"
+        if cell.is_of_lock
         for site in cell.sites[:_SITES_SHOWN]
         if site.readings >= _SITE_READINGS_MIN
     ]
@@ -351,7 +351,7 @@ def _sites(explanation: Explanation) -> Table | None:
                    note="How the place was found on the stack."),
         ),
         title="Where threads waited for locks, by samples of their stacks.",
-        legend=lambda _: _left_out([cell for cell in explanation.cells if cell.cause == "lock"]),
+        legend=lambda _: _left_out([cell for cell in explanation.cells if cell.is_of_lock]),
     )  # fmt: skip
 
 
@@ -439,6 +439,8 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
     is_told = share is not None and not says_nothing(share)
     order = "a greater part" if is_used_up and is_more and is_told else "next"
     what = f"{lost_to(second.cause)}{of}."
+    if second.place and cell.place != second.place:
+        what = f"{what} {second.place}"
     if not said:
         return f" Next: {what}"
     return f"{said}; {order}: {what}{_greater(cell, is_short=is_short)}"
