@@ -13,7 +13,7 @@ from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.losses import whole_excess
-from concurve.explain.sentences import parts_without_cause, sentence
+from concurve.explain.sentences import above_ideal, parts_without_cause, sentence
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
@@ -258,6 +258,35 @@ def test_of_a_loss_without_a_cause_its_known_parts_are_said() -> None:
 def test_an_interval_that_shows_one_number_is_that_number() -> None:
     assert share_of_loss(Estimate(value=1.0, low=1.0, high=1.0, n=5)) == "100 %"
     assert share_of_loss(Estimate(value=0.98, low=0.9, high=1.0, n=5)) == "98 % [90 %, 100 %]"
+
+
+def test_a_speedup_above_the_ideal_is_explained_by_what_the_base_waited_and_used() -> None:
+    one, two = made_cells()
+
+    def told(
+        own: Breakdown, base: Breakdown | None, low: float = 1.8, in_doubt: bool = False
+    ) -> str:
+        efficiency = Estimate(value=2.0, low=low, high=2.2, n=5, in_doubt=in_doubt)
+        speedup = Estimate(value=4.0, low=2 * low, high=4.4, n=5)
+        figures = {"speedup": speedup, "efficiency": efficiency}
+        return above_ideal(msgspec.structs.replace(two, indicators=figures), one, own, base)
+
+    waits = cell(1, [worker(0.6, other=0.4), joining()])
+    full = cell(2, [worker(0.98)] * 2 + [joining()], wall=0.2)
+    ideal = "The speed-up of 4.00 is more than the ideal 2"
+    assert re.fullmatch(
+        rf"{ideal}: with threads=1 threads are blocked for 40 % of an operation, here for \d.\d %; "
+        r"an operation takes 3\d % less CPU time\.",
+        told(full, waits),
+    )
+    as_much = cell(2, [worker(0.98)] * 2 + [joining()], wall=0.31)
+    assert "CPU time" not in told(as_much, waits) and "are blocked for 40 %" in told(as_much, waits)
+    busy = cell(1, [worker(), joining()])
+    assert "are blocked" not in told(full, busy) and "less CPU time" in told(full, busy)
+    more = cell(2, [worker()] * 2 + [joining()], wall=0.6)
+    assert told(more, busy) == f"{ideal}; nothing that was measured says why."
+    assert told(full, waits, low=1.0) == "", "it may be the ideal"
+    assert told(full, waits, in_doubt=True) == "" and told(full, None) == ""
 
 
 def made_cells() -> tuple[CellFindings, CellFindings]:

@@ -28,7 +28,14 @@ from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.room import ceiling
-from concurve.explain.sentences import loss_told, parts_without_cause, reason, sentence, spent
+from concurve.explain.sentences import (
+    above_ideal,
+    loss_told,
+    parts_without_cause,
+    reason,
+    sentence,
+    spent,
+)
 from concurve.explain.sites import (
     of_the_program,
     place_sentence,
@@ -373,6 +380,7 @@ def _cell(
         remedy="" if is_withheld else verdict.remedy,
         spent="" if is_withheld else spent(own, verdict),
         server_cpu=own.server_cpu,
+        above_ideal=above_ideal(cell, base_cell, own, base),
         parts="" if is_withheld else parts_without_cause(own, base, verdict),
     )
 

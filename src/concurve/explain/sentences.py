@@ -75,6 +75,49 @@ def sentence(
     return f"{said}{_ending(own, base, loss, verdict)}."
 
 
+#: An efficiency whose interval begins above this is more than the ideal.
+_ABOVE_MIN = 1.05
+#: What a base is blocked for less than this share of an operation explains nothing.
+_WAITED_MIN = 0.1
+#: CPU time of an operation that falls by less than this share does not either.
+_LESS_CPU_MIN = 0.05
+
+
+def above_ideal(
+    cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown | None
+) -> str:
+    """That a speed-up is surely more than the growth of the workers promises, and what of that the
+    thread time shows: a base that waited, and CPU time that an operation takes less. Empty of any
+    other speed-up."""
+    speedup, efficiency = (cell.indicators.get(it) for it in ("speedup", "efficiency"))
+    if base is None or speedup is None or efficiency is None or efficiency.in_doubt:
+        return ""
+    if efficiency.low is None or efficiency.low <= _ABOVE_MIN:
+        return ""
+    ideal = speedup.value / efficiency.value
+    said = f"The speed-up of {speedup.value:.2f} is more than the ideal {ideal:.3g}"
+    shown = []
+    waited = base.share("blocked")
+    if waited >= _WAITED_MIN and _is_less(own, base, "blocked"):
+        shown.append(
+            f"with {_named(base_cell, cell)} threads are blocked for {percent(waited)} of an "
+            f"operation, here for {percent(own.share('blocked'))}"
+        )
+    less = 1 - own.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
+    if less >= _LESS_CPU_MIN and _is_less(own, base, "cpu"):
+        shown.append(f"an operation takes {percent(less)} less CPU time")
+    why = "; ".join(shown)
+    return f"{said}: {why}." if why else f"{said}; nothing that was measured says why."
+
+
+def _is_less(own: Breakdown, base: Breakdown, component: str) -> bool:
+    """Does an operation surely take less of a component than in the base?"""
+    if any(component not in side.columns for side in (own, base)):
+        return False
+    more = excess(own, base, component)
+    return more.high is not None and more.high < 0
+
+
 def spent(own: Breakdown, verdict: Verdict) -> str:
     """What an operation of a server whose CPU time is used up costs of that, and in which function,
     library, or in the kernel surely most of it is spent; of other programs the second alone. Empty

@@ -178,7 +178,8 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
     for cell in explanation.cells:
         if cell not in said_once:
             said = f"{cell.evidence}{certainty(cell)}"
-            text = " ".join(filter(None, (said, spent(cell), parts_known(cell), cell.place)))
+            further = (spent(cell), parts_known(cell), cell.place, cell.above_ideal)
+            text = " ".join(filter(None, (said, *further)))
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=_lead(cell))
         if said_once and cell is disturbed[0]:
             others = ", ".join(_named(one, explanation) for one in said_once)
