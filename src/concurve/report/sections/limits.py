@@ -58,7 +58,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "futex": ("f", "futex (locks, conditions)"),
     "disk": ("d", "disk"),
     "network": ("n", "network"),
-    "poll": ("p", "polling"),
+    "poll": ("p", "events (poll, epoll)"),
     "pipe": ("|", "pipe"),
     "sleep": ("s", "asleep"),
     "child": ("h", "child process"),
