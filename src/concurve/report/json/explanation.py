@@ -239,7 +239,10 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     ] = None
     speedup: Annotated[
         float | None,
-        about("Over the base; left out where the record lacks what it takes to divide its loss."),
+        about(
+            "Over the base, as the tables of figures have it where that is the same quantity; left "
+            "out where the record lacks what it takes to divide its loss."
+        ),
     ] = None
     speedup_possible: Annotated[
         float | None,
