@@ -752,6 +752,28 @@ def test_a_real_run_is_explained(tmp_path: Path) -> None:
         assert cell["cause"] not in ("lock", "io", "client", "coherency"), cell
 
 
+def test_the_speedup_that_is_divided_is_that_of_the_table(store: Store) -> None:
+    """The machine changes from block to block, so the ratio of the mean times is another one."""
+    slower = {1: [1.0, 1.0, 1.1, 1.0, 1.6], 2: [1.0, 1.03, 1.0, 1.07, 1.0], 4: [1.0] * 5}
+    left = {threads: iter(walls) for threads, walls in slower.items()}
+
+    def drifting(threads: int) -> TrialRecord:
+        made = uneven(threads)
+        only = made.roles[0]
+        longer = round(only.wall_ns * next(left[threads]))
+        return msgspec.structs.replace(made, roles=(msgspec.structs.replace(only, wall_ns=longer),))
+
+    run = run_of(store, drifting, NOT_AGAIN)
+    found = explaining.explain_run(store, store.find_run(run))
+    figures = figures_of(store, store.find_run(run)).findings
+    for cell in found.cells[1:]:
+        shown = figures.cells[cell.index].indicators["speedup"].value
+        assert cell.speedup == shown
+        assert f"threads=1 is {shown:.2f} of 2" in cell.evidence
+        assert cell.speedup_possible == pytest.approx(shown + sum(cell.speedup_lost.values()))
+    assert not any("ratio of the mean times" in note for note in found.notes)
+
+
 def test_the_parts_of_a_loss_add_up_in_narrow_places_too(store: Store) -> None:
     """What has no column is named, with what it adds up to."""
     found = explained(store, uneven)

@@ -4,12 +4,14 @@ made up."""
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import msgspec
 import pytest
 
 from concurve.definition.purposes import Purposes
+from concurve.estimate import Estimate
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of, further_verdicts
@@ -20,16 +22,22 @@ from concurve.explain.hot import (
     is_locking,
     is_new,
     is_waiting,
+    most_spent,
     place_of,
     spun,
 )
 from concurve.explain.losses import loss_of
-from concurve.explain.verdict import Case
+from concurve.explain.sentences import spent
+from concurve.explain.stations import Serving, Station
+from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import weigh
+from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.readings.operations import Asked
+from concurve.report.sections.limits import explanation_document
+from concurve.report.terminal import lines
 from concurve.wire.record import HotFile, HotFunction, HotRecord, HotThread, RoleRecord
 from tests.explain.test_losses import ASKED, program
-from tests.helpers.explaining import WALL, Thread, record, role, thread
+from tests.helpers.explaining import WALL, Thread, line_of, record, role, thread
 
 GOMP = "libgomp.so.1"
 LIBC = "libc.so.6"
@@ -519,3 +527,101 @@ def test_new_functions_of_one_phase_are_new_together() -> None:
     assert is_new([trial(share, 0) for share in (0.8, 0.0, 0.8, 0.0)], base, 0.1)
     assert not is_new([trial(share, 1) for share in (0.8, 0.0, 0.8, 0.0)], base, 0.1)
     assert is_new([trial(share, 1) for share in (0.4, 0.5, 0.4, 0.5)], base, 0.1)
+
+
+def sampled(user_share: float, samples: int = 100, **parts: float) -> list[Hot | None]:
+    """Four trials that ran in so many parts of their time in user mode in each place."""
+    names = {"libz": (None, "libz.so.1"), "inflate": ("inflate", "libz.so.1"),
+             "loop": ("loop", "server"), "own": (None, "server"),
+             "python": (None, "libpython3.11.so.1.0")}  # fmt: skip
+    places: Places = {names[name]: (part, 0.0) for name, part in parts.items()}
+    return [Hot(1e6, hot(places, samples), user_share=user_share)] * 4
+
+
+@pytest.mark.parametrize(
+    ("trials", "place", "share"),
+    [
+        (sampled(0.9, libz=0.9, own=0.1), "libz.so.1", 0.81),
+        (sampled(0.9, inflate=0.9, own=0.1), "inflate (libz.so.1)", 0.81),
+        (sampled(0.9, inflate=0.4, libz=0.4, own=0.2), "libz.so.1", 0.72),
+        (sampled(1.0, loop=0.8, own=0.2), "loop (server)", 0.8),
+        (sampled(0.2, loop=0.8, own=0.2), "the kernel", 0.8),
+    ],
+)
+def test_the_place_of_most_cpu_time_is_named(
+    trials: list[Hot | None], place: str, share: float
+) -> None:
+    found = most_spent(trials)
+    assert found is not None and found.place == place
+    assert found.share.value == pytest.approx(share)
+    low, high = found.share.low, found.share.high
+    assert low is not None and high is not None
+    assert low <= found.share.value <= high
+    if place != "the kernel":
+        assert high - low > 0.03, "so many samples are as many by chance"
+
+
+@pytest.mark.parametrize(
+    "trials",
+    [
+        sampled(0.9, own=1.0),  # the program itself
+        sampled(1.0, python=1.0),  # its language
+        sampled(0.6, libz=0.8, own=0.2),  # less than half
+        sampled(1.0, 20, libz=0.55, own=0.45),  # not for sure
+        sampled(1.0, 5, libz=1.0),  # too few samples
+        [None] * 4,
+    ],
+)
+def test_no_place_is_named_that_says_nothing_or_has_no_clear_share(
+    trials: list[Hot | None],
+) -> None:
+    assert most_spent(trials) is None
+
+
+def test_what_an_operation_costs_is_said_where_cpu_time_is_used_up() -> None:
+    bare = cell(2, None)
+    station = Station("server", 2, 1.6, 0.8)
+    serving = Serving((station,), server=1.6, client=0.2, granted=2, client_granted=2, together=2)
+    hots = sampled(1.0, libz=1.0)
+    accounts = tuple(
+        it._replace(serving=serving, hot=one, counted="reported", operations=1e4, wall_ns=wall)
+        for it, one, wall in zip(bare.accounts, hots, (1e9, 1.1e9, 0.9e9, 1e9), strict=False)
+    )
+    served = bare._replace(accounts=accounts)
+    full = Verdict("cpu", "", limit="CPUs")
+    assert re.fullmatch(
+        r"An operation takes 160 µs \[1\d\d µs, 1\d\d µs\] of the server's CPU time, 100 % of it "
+        r"in libz\.so\.1\.",
+        spent(served, full),
+    )
+    places = bare._replace(accounts=tuple(it._replace(serving=None) for it in accounts))
+    assert spent(places, full) == "100 % of the CPU time is in libz.so.1."
+    whole = tuple(it._replace(counted="run") for it in accounts)
+    assert "An operation" not in spent(bare._replace(accounts=whole), full)
+    unknown = bare._replace(accounts=tuple(it._replace(hot=None) for it in accounts))
+    assert spent(unknown, full).endswith("of the server's CPU time.")
+    spins = served._replace(columns=served.columns | {"spin_locks": [1.0] * len(accounts)})
+    assert spent(spins, full) == "", "that is told by itself"
+
+
+def test_the_cost_of_an_operation_stands_in_the_table_and_where_cpus_limit() -> None:
+    cost = Estimate(value=160e3, low=150e3, high=170e3, n=5, unit="ns")
+    total = Estimate(value=400e3, n=5, unit="ns")
+    made = CellExplanation(
+        parameters={"n": 2}, cause="cpu", limit="CPUs", evidence="Evidence.", trials=5,
+        per_operation={"total": total}, shares={"cpu": 1.0}, server_cpu=cost, spent="It costs.",
+    )  # fmt: skip
+
+    def text(found: CellExplanation) -> str:
+        every = Explanation(
+            run="r", study="s", factors=("n",), work="n", operation="o", cells=(found,)
+        )
+        return "\n".join(it.plain for it in lines(explanation_document(every), 120))
+
+    assert "CPU/op (µs)" in text(made) and " 160 " in text(made)
+    assert "cpu: Evidence. It costs." in text(made)
+    assert line_of(made).text.endswith(" It costs.")
+    lock = msgspec.structs.replace(made, cause="lock", limit="")
+    assert "CPU/op" in text(lock) and "It costs." not in text(lock)
+    alone = msgspec.structs.replace(made, server_cpu=None)
+    assert "CPU/op" not in text(alone)

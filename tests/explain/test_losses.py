@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from concurve.definition.purposes import Purposes, alone
+from concurve.estimate import Estimate
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.capacity import PARTS, capacity_of
@@ -1290,3 +1291,25 @@ def test_a_container_of_a_virtual_machine_is_on_a_virtual_machine() -> None:
         ({}, False),
     ):
         assert is_virtual(facts) is is_known
+
+
+def test_a_loss_is_told_at_the_speedup_of_the_figures() -> None:
+    """Each part keeps its share; another quantity, or a loss of another size, changes nothing."""
+    found = Loss(1.6, 2.0, {"serial": 0.1, "cpu": 0.3})
+
+    def figure(value: float, low: float, high: float) -> Estimate:
+        return Estimate(value=value, low=low, high=high, n=5)
+
+    told = found.at(figure(1.7, 1.5, 1.8))
+    assert (told.speedup, told.possible) == (1.7, 2.0)
+    assert told.parts == pytest.approx({"serial": 0.075, "cpu": 0.225})
+    for other in (
+        None,
+        Estimate(value=1.7, n=1),
+        figure(1.8, 1.7, 1.9),  # the speed-up of the mean times is outside
+        figure(1.95, 1.5, 2.4),  # an eighth of the loss
+        figure(2.1, 1.5, 2.4),  # no loss
+    ):
+        assert found.at(other) == found
+    whole = Loss(2.0, 2.0, {"serial": 0.1, "cpu": -0.1})
+    assert whole.at(figure(1.9, 1.8, 2.1)) == whole

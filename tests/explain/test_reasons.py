@@ -53,7 +53,7 @@ def test_a_reason_is_the_first_clause_of_the_evidence(verdict: Verdict, said: st
 
 
 def test_what_else_the_cause_may_be_stays_however_long_the_reason_is() -> None:
-    words = "92 % of it waiting for the client, or inside for a lock (polling)"
+    words = "92 % of it waiting for the client, or inside for a lock (in poll or epoll)"
     said = reason(
         "io-threads=4 clients=64 workers=8 procs=16 mode=direct", Verdict("client", words)
     )

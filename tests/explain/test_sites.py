@@ -12,16 +12,17 @@ import pytest
 
 from concurve.definition.purposes import Purposes
 from concurve.definition.study import Rules
+from concurve.estimate import Estimate
 from concurve.explain.accounts import account
 from concurve.explain.explanation import explain_run
-from concurve.explain.sites import of_the_program, place_sentence, sites_of
+from concurve.explain.sites import of_the_program, place_sentence, sites_of, with_place
 from concurve.explain.threads import names_of_kinds
-from concurve.findings.explanation import Explanation, Holders
+from concurve.findings.explanation import CellExplanation, Explanation, Holders, RunnerUp
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.readings.operations import Asked, asked_of
 from concurve.report.json.explanation import to_json
-from concurve.report.sections.limits import explanation_document
+from concurve.report.sections.limits import certainty, explanation_document
 from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.wire.record import SiteRecord, SitesRecord, ThreadReadings, TrialRecord
@@ -453,3 +454,23 @@ def test_who_waits_alone_for_those_at_a_lock_is_not_named() -> None:
 
     assert said(1) == "Of 100 sampled waits, 40 % were in book."
     assert said(2) == "Of 100 sampled waits, 60 % were in main and 40 % were in book."
+
+
+def test_the_place_of_a_lock_that_comes_next_is_told_too() -> None:
+    found = sites_of([sites(site("XLogFlush", 20), site("take", 4))])
+    second = RunnerUp("lock", Estimate(value=0.2, n=5))
+    placed = with_place(second, found, addresses=True)
+    assert placed is not None and placed.place.startswith("Of 24 sampled waits, 83 % were in XLog")
+    made = CellExplanation(
+        parameters={"n": 2}, cause="cpu", limit="CPUs", evidence="Evidence.", trials=5,
+        share=Estimate(value=0.5, n=5), runner_up=placed, sites=found,
+    )  # fmt: skip
+    assert certainty(made).endswith(f"; next: waiting for locks, 20 %. {placed.place}")
+    assert certainty(made, is_next_told=False).count("XLogFlush") == 0
+    every = Explanation(run="r", study="s", factors=("n",), work="n", operation="o", cells=(made,))
+    text = "\n".join(line.plain for line in lines(explanation_document(every), 120))
+    assert "of the waits" in text, "the table of places has it"
+    alike = with_place(RunnerUp("lock", is_indistinct=True), found, addresses=True)
+    assert alike is not None and not alike.place
+    assert with_place(None, found, addresses=True) is None
+    assert with_place(RunnerUp("serial"), found, addresses=True) == RunnerUp("serial")

@@ -164,7 +164,7 @@ def test_a_lane_is_as_full_as_its_thread_was_busy() -> None:
 
     assert heights("on a CPU", 1) == [(0, 0.5), (0.1, 1), (0.2, 1)]
     assert heights("futex", 1) == [(0, 0.25), (0.1, 0), (0.2, 0)]
-    assert heights("polling", 0) == [(0, 1), (0.1, 1)]
+    assert heights("events", 0) == [(0, 1), (0.1, 1)]
     picture = to_svg(chart)
     assert "worker 7, 0.00 to 0.10 s: 50 % running, 25 % waiting for a CPU, 25 % blocked" in picture
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
@@ -11,12 +13,12 @@ from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.losses import whole_excess
-from concurve.explain.sentences import sentence
+from concurve.explain.sentences import above_ideal, parts_without_cause, sentence
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import NO_LOSS, CellExplanation, RunnerUp
-from concurve.report.sections.limits import certainty
+from concurve.report.sections.limits import certainty, share_of_loss
 from concurve.store import Store
 from tests.explain.test_losses import BASE, cell, joining, worker
 from tests.helpers.made import made_run
@@ -77,6 +79,29 @@ def test_two_parts_are_no_more_than_the_loss_however_much_a_third_has_won() -> N
     rest = weights._of_the_rest(second, first)
     assert (rest.value, rest.low, rest.high) == pytest.approx((0.11, 0.11, 0.14))
     assert weights._of_the_rest(second, None) == second
+
+
+def test_nothing_comes_next_of_a_loss_that_the_first_cause_is_all_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A third part has won some: the first two lost more than all."""
+    own = Case(cell(2, [worker(), worker(lived=0.43), joining()], wall=0.7), BASE, False)
+    first, other = Verdict("cpu", "", parts=("run_queue",)), Verdict("io", "", parts=("disk",))
+    shares = {"cpu": 1.0, "io": 0.3}
+
+    def share(*given: object) -> Estimate:
+        verdict = given[-1]
+        assert isinstance(verdict, Verdict)
+        value = shares[verdict.cause]
+        return Estimate(value=value, low=value, high=value, n=5)
+
+    monkeypatch.setattr(weights, "_share", share)
+    monkeypatch.setattr(weights, "further_verdicts", lambda _: [other])
+    assert weigh(own, first).runner_up is None
+    shares["cpu"] = 0.8
+    second = weigh(own, first).runner_up
+    assert second is not None and second.share is not None
+    assert second.share.value == pytest.approx(0.2)
 
 
 def test_a_cause_that_may_be_small_gives_way_to_a_greater_one_that_is_not(
@@ -208,6 +233,60 @@ def test_short_trials_are_told_so_where_little_can_be_said(wall: float, is_short
     assert alone.cause == "serial"
     said = sentence(two, one, own, base, alone, ("threads",))
     assert ("the start of the program is a part of that" in said) == is_short
+
+
+def test_of_a_loss_without_a_cause_its_known_parts_are_said() -> None:
+    nothing = Verdict("none", "")
+    several = cell(2, [worker(0.6, queue=0.2, other=0.2)] * 2 + [joining()], wall=0.85)
+    said = parts_without_cause(several, BASE, nothing)
+    assert re.fullmatch(
+        r"No single cause: .* is \d+ % of the lost speed-up, .* \d+ %( and .* \d+ %)?\.", said
+    )
+    assert "waiting for a CPU" in said and "waiting (locks, I/O)" in said
+    only = cell(2, [worker(0.6, other=0.4)] * 2 + [joining()], wall=0.85)
+    assert parts_without_cause(only, BASE, nothing) == (
+        "Waiting (locks, I/O) is 97 % of the lost speed-up, and its cause is not known."
+    )
+    assert parts_without_cause(several, BASE, Verdict("lock", "")) == "", "a cause is named"
+    assert parts_without_cause(several, None, nothing) == "", "it is compared with nothing"
+    no_loss = cell(2, [worker()] * 2 + [joining()], wall=0.5)
+    assert parts_without_cause(no_loss, BASE, nothing) == ""
+    alone = several._replace(accounts=several.accounts[:1])
+    assert parts_without_cause(alone, BASE, nothing) == "", "one trial tells no noise"
+
+
+def test_an_interval_that_shows_one_number_is_that_number() -> None:
+    assert share_of_loss(Estimate(value=1.0, low=1.0, high=1.0, n=5)) == "100 %"
+    assert share_of_loss(Estimate(value=0.98, low=0.9, high=1.0, n=5)) == "98 % [90 %, 100 %]"
+
+
+def test_a_speedup_above_the_ideal_is_explained_by_what_the_base_waited_and_used() -> None:
+    one, two = made_cells()
+
+    def told(
+        own: Breakdown, base: Breakdown | None, low: float = 1.8, in_doubt: bool = False
+    ) -> str:
+        efficiency = Estimate(value=2.0, low=low, high=2.2, n=5, in_doubt=in_doubt)
+        speedup = Estimate(value=4.0, low=2 * low, high=4.4, n=5)
+        figures = {"speedup": speedup, "efficiency": efficiency}
+        return above_ideal(msgspec.structs.replace(two, indicators=figures), one, own, base)
+
+    waits = cell(1, [worker(0.6, other=0.4), joining()])
+    full = cell(2, [worker(0.98)] * 2 + [joining()], wall=0.2)
+    ideal = "The speed-up of 4.00 is more than the ideal 2"
+    assert re.fullmatch(
+        rf"{ideal}: with threads=1 threads are blocked for 40 % of an operation, here for \d.\d %; "
+        r"an operation takes 3\d % less CPU time\.",
+        told(full, waits),
+    )
+    as_much = cell(2, [worker(0.98)] * 2 + [joining()], wall=0.31)
+    assert "CPU time" not in told(as_much, waits) and "are blocked for 40 %" in told(as_much, waits)
+    busy = cell(1, [worker(), joining()])
+    assert "are blocked" not in told(full, busy) and "less CPU time" in told(full, busy)
+    more = cell(2, [worker()] * 2 + [joining()], wall=0.6)
+    assert told(more, busy) == f"{ideal}; nothing that was measured says why."
+    assert told(full, waits, low=1.0) == "", "it may be the ideal"
+    assert told(full, waits, in_doubt=True) == "" and told(full, None) == ""
 
 
 def made_cells() -> tuple[CellFindings, CellFindings]:

@@ -500,6 +500,11 @@ def test_a_line_says_that_no_limit_was_found() -> None:
     assert alone.text == f"{compared}, so this comparison shows no loss."
     stops = line_of(explained("none", "on the CPU; nothing is lost"), stops={"n": 1})
     assert stops.text == f"{alone.text} What stops the growth from n=1 on is not explained."
+    parts = "No single cause: serial work is 30 % of the lost speed-up, waiting for a CPU 20 %."
+    lost = line_of(explained("none", "5 % of it waiting", base={"n": 1}, parts=parts))
+    assert lost.text == f"{compared}. {parts}"
+    above = line_of(explained("cpu", "it is", limit="CPUs", above_ideal="It is more than ideal."))
+    assert above.text.endswith(" It is more than ideal.")
     used = "no resource is used up: the server used 0.65 CPUs and its load 0.70, of 2"
     told = line_of(explained("none", f"on the CPU; {used}; there is no loss", used=used))
     assert told.text == f"{compared}. No resource is used up{used[22:]}."

@@ -10,7 +10,7 @@ use concurve_probe::spawn::ExecNews;
 use concurve_reporter::line::{HistogramLine, IndicatorLine};
 use concurve_sites::Hot;
 use concurve_wire::record::{EndedBy, Exit, GrantedControls};
-use concurve_wire::spec::{Ready, RoleSpec};
+use concurve_wire::spec::{End, Ready, RoleSpec};
 
 use crate::attached::Attached;
 use crate::census::{BirthWatch, Census};
@@ -66,6 +66,19 @@ pub struct Role {
     pub hot: Hot,
     pub census: Census,
     pub stragglers_killed: u64,
+}
+
+/// Which roles have work: not those that serve while no role runs that ends by itself, where there are such roles.
+pub fn loaded(roles: &[Role]) -> Vec<bool> {
+    let mut loads = roles
+        .iter()
+        .filter(|role| role.spec.end == End::Exit)
+        .peekable();
+    let is_load_known = loads.peek().is_some();
+    let is_loaded =
+        !is_load_known || loads.any(|role| role.running() && role.released_ns.is_some());
+    let has_work = |role: &Role| is_loaded || role.spec.end == End::Exit;
+    roles.iter().map(has_work).collect()
 }
 
 impl Role {
@@ -221,5 +234,30 @@ pub fn drain(pipe: &mut Option<File>, mut take: impl FnMut(&[u8])) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return,
             Err(_) => *pipe = None,
         }
+    }
+}
+
+#[cfg(test)]
+mod load_tests {
+    //! When a server has work.
+
+    use super::*;
+
+    fn role(end: &str) -> Role {
+        let spec = format!(r#"{{"name":"{end}","argv":["true"],"end":"{end}"}}"#);
+        Role::new(serde_json::from_str(&spec).unwrap(), 1)
+    }
+
+    #[test]
+    fn a_server_has_work_while_a_role_runs_that_ends_by_itself() {
+        let mut roles = [role("serve"), role("exit")];
+        assert_eq!(loaded(&roles), [false, true]);
+        roles[1].pid = Some(7);
+        assert_eq!(loaded(&roles), [false, true], "it waits for its release");
+        roles[1].released_ns = Some(1);
+        assert_eq!(loaded(&roles), [true, true]);
+        roles[1].exited_ns = Some(2);
+        assert_eq!(loaded(&roles), [false, true]);
+        assert_eq!(loaded(&roles[..1]), [true], "nothing is known of its load");
     }
 }

@@ -201,9 +201,9 @@ impl Sampler {
         self.running
     }
 
-    /// Counts the wait samples that have arrived.
-    pub fn collect_waits(&mut self, ledger: &mut Ledger) {
-        self.pace.cpu_ns += self.waits.collect(ledger, &mut self.following);
+    /// Counts the wait samples that have arrived; goroutines of those roles alone that have work (`loaded`).
+    pub fn collect_waits(&mut self, ledger: &mut Ledger, loaded: &[bool]) {
+        self.pace.cpu_ns += self.waits.collect(ledger, &mut self.following, loaded);
     }
 
     fn begin(&mut self, ledger: &Ledger) {

@@ -127,7 +127,8 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// Samples of the goroutines of a Go program. Counts are of goroutines in all readings.
+/// Samples of the goroutines of a Go program. Counts are of goroutines in all readings; of a role that serves, in those
+/// while one runs that ends by itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuntimeRecord {
     /// `go`.

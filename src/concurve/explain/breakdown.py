@@ -194,6 +194,18 @@ class Breakdown(NamedTuple):
         return used_words(self._serving) if self._serving else ""
 
     @property
+    def server_cpu(self) -> Estimate | None:
+        """The CPU time per operation of all threads of a server under load, in nanoseconds;
+        ``None`` of what serves nobody, and where operations are not counted."""
+        if not self._serving or any(it.counted not in ("reported", "rate") for it in self.accounts):
+            return None
+        used = (it.serving.server if it.serving else 0.0 for it in self.accounts)
+        each = [
+            cpus * it.wall_ns / it.operations for cpus, it in zip(used, self.accounts, strict=True)
+        ]
+        return mean_estimate(each, "ns", is_staged=self.is_staged)
+
+    @property
     def _serving(self) -> list[Serving]:
         """The figures of the stations in all trials; empty if one trial has none."""
         found = [account.serving for account in self.accounts if account.serving is not None]

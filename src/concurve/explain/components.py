@@ -292,7 +292,9 @@ def _are_of_a_ring(cell: Breakdown) -> bool:
     return 2 * at_rings >= cell.readings.get("poll", 0) > 0
 
 
-_NAMES = {"network": "network", "poll": "polling", "pipe": "pipe"}
+#: How a server waits for its next request, in words: who waits in epoll runs nothing, and "polling"
+#: reads as if it did.
+_NAMES = {"network": "network", "poll": "in poll or epoll", "pipe": "pipe"}
 
 
 #: What to do where a thread of the client is used up, whose program is not looked at.

@@ -26,11 +26,23 @@ from concurve.explain.components import used_up_by_itself
 from concurve.explain.confirmation import confirm_run, confirmations_of
 from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
-from concurve.explain.losses import loss_of
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.room import ceiling
-from concurve.explain.sentences import reason, sentence
-from concurve.explain.sites import of_the_program, place_sentence, sites_of, stacks_of
+from concurve.explain.sentences import (
+    above_ideal,
+    loss_told,
+    parts_without_cause,
+    reason,
+    sentence,
+    spent,
+)
+from concurve.explain.sites import (
+    of_the_program,
+    place_sentence,
+    sites_of,
+    stacks_of,
+    with_place,
+)
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
@@ -334,7 +346,7 @@ def _cell(
     named = of_the_program(sites)
     place = "" if is_withheld else place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
-    loss = loss_of(own, base) if base is not None else None
+    loss = loss_told(cell, own, base)
     weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
     return CellExplanation(
         parameters=cell.parameters,
@@ -352,7 +364,7 @@ def _cell(
         trials=own.trials,
         missing=_missing(own),
         share=weight.share,
-        runner_up=weight.runner_up,
+        runner_up=with_place(weight.runner_up, named, addresses=not own.is_jvm),
         speedup=loss.speedup if loss else None,
         speedup_possible=loss.possible if loss else None,
         speedup_lost=loss.parts if loss else {},
@@ -366,6 +378,10 @@ def _cell(
         few=_few(cell, base_cell, breakdowns, findings),
         reason="" if is_withheld else reason(_levels(cell, findings), verdict),
         remedy="" if is_withheld else verdict.remedy,
+        spent="" if is_withheld else spent(own, verdict),
+        server_cpu=own.server_cpu,
+        above_ideal=above_ideal(cell, base_cell, own, base),
+        parts="" if is_withheld else parts_without_cause(own, base, verdict),
     )
 
 

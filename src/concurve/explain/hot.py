@@ -17,7 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from concurve.estimate import Estimate
 from concurve.explain.sites import short_name
+from concurve.stats.means import mean_estimate
 from concurve.stats.moments import mean
 from concurve.wire.record import HotFunction, HotRecord, HotThread, RoleRecord
 
@@ -60,12 +62,13 @@ class Hot(NamedTuple):
     """Where the threads of one trial ran: the CPU time in user mode per operation, and samples by
     function and file. ``file`` is empty for samples in no known file. ``called``: a file, and how
     it is called in words. ``held``: the samples that the CPU time holds in the part of the time in
-    which they were taken."""
+    which they were taken. ``user_share`` is the part of the CPU time that is in user mode."""
 
     user_ns: float
     record: HotRecord
     called: tuple[str, str] = ("", "")
     held: float = 0.0
+    user_share: float = 1.0
 
     def part(self, samples: float) -> float:
         """The time that so many samples stand for."""
@@ -79,7 +82,8 @@ def hot_of(role: RoleRecord, operations: float, part: float = 1.0) -> Hot | None
     if user is None or found is None or not found.samples or operations <= 0:
         return None
     held = user / _PERIOD_NS / 2**found.halved
-    return Hot(part * user / operations, found, _as_started(role, found), held)
+    in_user = min(1.0, user / role.usage.cpu_ns) if role.usage.cpu_ns else 1.0
+    return Hot(part * user / operations, found, _as_started(role, found), held, in_user)
 
 
 #: Programs that run others: the process has the name of the script, and the code is not of that.
@@ -221,6 +225,55 @@ def grew_in(own: Sequence[Hot | None], before: Sequence[Hot | None], least: floa
             if growth >= least and growth >= _ERRORS * error:
                 return _named(found, own)
     return ""
+
+
+#: A place is named that surely has this share of the CPU time: no other one has as much.
+MOST_MIN = 0.5
+#: Files whose name says no more than the language of a program does.
+_RUNTIMES = re.compile(r"lib(python|jvm|ruby|perl|php|node|mono|coreclr|lua|R\b)")
+
+
+class Spent(NamedTuple):
+    """The place that most of the CPU time of the threads is spent in, in words, and its share."""
+
+    place: str
+    share: Estimate
+
+
+def most_spent(trials: Sequence[Hot | None]) -> Spent | None:
+    """The function, the library, or the kernel in which surely most of the CPU time is spent;
+    ``None`` if there is none, or too few samples say it."""
+    known = _known(trials)
+    for places in (_functions, _files):
+        for place in dict.fromkeys(place for hot in known for place in places(hot)):
+            function, file = place
+            share = _share_of(known, [places(hot)[place] for hot in known])
+            is_telling = not _RUNTIMES.match(file) and (function is not None or ".so" in file)
+            if is_telling and _is_most(share):
+                return Spent(_named(place, trials), share)
+    kernel = mean_estimate([1 - hot.user_share for hot in known]) if known else None
+    return Spent("the kernel", kernel) if kernel is not None and _is_most(kernel) else None
+
+
+def _is_most(share: Estimate) -> bool:
+    return share.low is not None and share.low >= MOST_MIN
+
+
+def _share_of(known: Sequence[Hot], samples: Sequence[int]) -> Estimate:
+    """The share of the CPU time that samples of each trial stand for. Its interval is no narrower
+    than the chance of so many samples makes it."""
+    every = sum(hot.record.samples for hot in known)
+    in_user = mean([hot.user_share for hot in known])
+    parts = [
+        hot.user_share * it / hot.record.samples for hot, it in zip(known, samples, strict=True)
+    ]
+    found = mean_estimate(parts)
+    part = sum(samples) / every
+    half = 1.96 * in_user * math.sqrt(part * (1 - part) / every)
+    if found.low is not None and found.high is not None:
+        half = max(half, (found.high - found.low) / 2)
+    low, high = max(0.0, found.value - half), min(1.0, found.value + half)
+    return Estimate(value=found.value, low=low, high=high, n=found.n)
 
 
 #: A function hardly ran in the base if it took no more than this share of the time there.

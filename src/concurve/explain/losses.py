@@ -64,6 +64,24 @@ class Loss(NamedTuple):
     possible: float
     parts: dict[str, float]
 
+    def at(self, figure: Estimate | None) -> Loss:
+        """The same at the speed-up of the tables of figures, which compare the trials of each
+        block: each part keeps its share of the loss. Unchanged where that is not the same speed-up
+        (this one, of the mean times, is outside of its interval), and where so little is lost of
+        one of the two that a share of it says nothing."""
+        if figure is None or figure.low is None or figure.high is None:
+            return self
+        lost, shown = self.possible - self.speedup, self.possible - figure.value
+        is_same = figure.low <= self.speedup <= figure.high
+        if not is_same or lost <= 0 or not 1 / RESCALED_MAX <= shown / lost <= RESCALED_MAX:
+            return self
+        parts = {name: amount * shown / lost for name, amount in self.parts.items()}
+        return Loss(figure.value, self.possible, parts)
+
+
+#: The lost speed-up of the mean times, and that of the blocks, may differ by this factor.
+RESCALED_MAX = 2.0
+
 
 def loss_of(cell: Breakdown, base: Breakdown) -> Loss | None:
     """The speed-up that a cell lost; ``None`` where the capacity of a side is not known. No more is
@@ -114,6 +132,27 @@ def lost_share(cell: Breakdown, base: Breakdown) -> Estimate | None:
         for figure in (excess.value, excess.low, excess.high)
     )
     return Estimate(value=value or 0.0, low=low, high=high, n=excess.n)
+
+
+#: A smaller share of the loss is not told where no cause is named.
+PART_TOLD_MIN = 0.1
+
+
+def known_parts(cell: Breakdown, base: Breakdown) -> list[tuple[str, float]]:
+    """The parts of a loss that are beyond their noise, with their shares of it, the greatest first;
+    empty where the capacity of a side is not known, and where nothing is surely lost."""
+    if not cell.capacity or not base.capacity or min(cell.trials, base.trials) < 2:
+        return []
+    whole = whole_excess(cell, base)
+    if whole.low is None or whole.low <= 0:
+        return []
+    shares = []
+    for name, columns in _parts(cell, base).items():
+        found = capacity_excess(cell, base, *columns)
+        both = (capacity_values(side, columns) for side in (cell, base))
+        if found.value >= PART_TOLD_MIN * whole.value and is_beyond_noise(found, *both):
+            shares.append((name, found.value / whole.value))
+    return sorted(shares, key=lambda part: -part[1])
 
 
 def by_capacity(case: Case) -> Verdict | None:

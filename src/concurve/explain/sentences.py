@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
-from concurve.explain.losses import Loss, loss_of
+from concurve.explain.computing import SPINNING
+from concurve.explain.hot import most_spent
+from concurve.explain.losses import Loss, known_parts, loss_of
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
 from concurve.findings.cells import CellFindings
@@ -22,6 +26,22 @@ _LOST = {
     "collector": "the garbage collector",
     "quota": "a quota of CPU time",
 }
+#: The same of parts that name no cause by themselves.
+_LOST_PARTS = _LOST | {
+    "queue": "waiting for a CPU",
+    "waiting": "waiting (locks, I/O)",
+    "cpu": "more CPU time per operation",
+    "helping": "less help by other threads",
+}
+#: Of more parts of a loss without a cause the greatest are told.
+_PARTS_TOLD = 3
+
+
+def loss_told(cell: CellFindings, own: Breakdown, base: Breakdown | None) -> Loss | None:
+    """The lost speed-up as all views tell it, at the speed-up of the figures of the cell; ``None``
+    for a base, and where it is not divided."""
+    loss = loss_of(own, base) if base is not None else None
+    return loss and loss.at(cell.indicators.get("speedup"))
 
 
 def sentence(
@@ -36,31 +56,112 @@ def sentence(
     where = _setting({name: cell.parameters[name] for name in varying})
     start = f"With {where} an operation" if where else "An operation"
     over = f"{f'With {where} the' if where else 'The'} speed-up over {_named(base_cell, cell)} is"
+    loss = loss_told(cell, own, base)
     if base is not None and verdict.is_uncounted:
-        return _uncounted(cell, base_cell, own, base)
+        return _uncounted(cell, base_cell, own, base, loss)
     if base is None or not base.mean("total"):
         return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
     if verdict.is_loss:
-        return _lost(where, _named(base_cell, cell), own, base, verdict)
-    if verdict.cause == "none" and (without := _without_loss(own, base, verdict)):
+        return _lost(where, _named(base_cell, cell), own, loss, verdict)
+    if verdict.cause == "none" and (without := _without_loss(own, base, loss, verdict)):
         return f"{over} {without}."
-    if (loss := loss_of(own, base)) is not None:
+    if loss is not None:
         # The thread times of the two are no measure: more kinds of threads may work in one.
-        said = _of_an_operation(f"{verdict.words}{_ending(own, base, verdict)}")
+        said = _of_an_operation(f"{verdict.words}{_ending(own, base, loss, verdict)}")
         return f"{over} {_speedup_of(loss)}. {said[:1].upper()}{said[1:]}."
     ratio = own.mean("total") / base.mean("total")
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
-    return f"{said}{_ending(own, base, verdict)}."
+    return f"{said}{_ending(own, base, loss, verdict)}."
 
 
-def _without_loss(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+#: An efficiency whose interval begins above this is more than the ideal.
+_ABOVE_MIN = 1.05
+#: What a base is blocked for less than this share of an operation explains nothing.
+_WAITED_MIN = 0.1
+#: CPU time of an operation that falls by less than this share does not either.
+_LESS_CPU_MIN = 0.05
+
+
+def above_ideal(
+    cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown | None
+) -> str:
+    """That a speed-up is surely more than the growth of the workers promises, and what of that the
+    thread time shows: a base that waited, and CPU time that an operation takes less. Empty of any
+    other speed-up."""
+    speedup, efficiency = (cell.indicators.get(it) for it in ("speedup", "efficiency"))
+    if base is None or speedup is None or efficiency is None or efficiency.in_doubt:
+        return ""
+    if efficiency.low is None or efficiency.low <= _ABOVE_MIN:
+        return ""
+    ideal = speedup.value / efficiency.value
+    said = f"The speed-up of {speedup.value:.2f} is more than the ideal {ideal:.3g}"
+    shown = []
+    waited = base.share("blocked")
+    if waited >= _WAITED_MIN and _is_less(own, base, "blocked"):
+        shown.append(
+            f"with {_named(base_cell, cell)} threads are blocked for {percent(waited)} of an "
+            f"operation, here for {percent(own.share('blocked'))}"
+        )
+    less = 1 - own.mean("cpu") / base.mean("cpu") if base.mean("cpu") else 0.0
+    if less >= _LESS_CPU_MIN and _is_less(own, base, "cpu"):
+        shown.append(f"an operation takes {percent(less)} less CPU time")
+    why = "; ".join(shown)
+    return f"{said}: {why}." if why else f"{said}; nothing that was measured says why."
+
+
+def _is_less(own: Breakdown, base: Breakdown, component: str) -> bool:
+    """Does an operation surely take less of a component than in the base?"""
+    if any(component not in side.columns for side in (own, base)):
+        return False
+    more = excess(own, base, component)
+    return more.high is not None and more.high < 0
+
+
+def spent(own: Breakdown, verdict: Verdict) -> str:
+    """What an operation of a server whose CPU time is used up costs of that, and in which function,
+    library, or in the kernel surely most of it is spent; of other programs the second alone. Empty
+    where neither is known, and where threads spin: that is told by itself."""
+    if any(own.mean(name) for name in SPINNING):
+        return ""
+    where, cost = most_spent(own.hot), own.server_cpu if verdict.limit else None
+    of_it = "" if where is None else f"{_interval(where.share, percent)} of "
+    if cost is not None:
+        said = f"An operation takes {_interval(cost, _time)} of the server's CPU time"
+        return f"{said}, {of_it}it in {where.place}." if where is not None else f"{said}."
+    is_limit = verdict.cause != "contamination"
+    return f"{of_it}the CPU time is in {where.place}." if where and is_limit else ""
+
+
+def _interval(figure: Estimate, words: Callable[[float], str]) -> str:
+    """``94 % [92 %, 96 %]``; without an interval that would show the same number."""
+    if figure.low is None or figure.high is None:
+        return words(figure.value)
+    value, low, high = map(words, (figure.value, figure.low, figure.high))
+    return value if value == low == high else f"{value} [{low}, {high}]"
+
+
+def parts_without_cause(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
+    """What is known of a loss of which no cause is named, as a sentence: its parts that are beyond
+    their noise. Empty where there is none."""
+    if base is None or verdict.cause != "none" or verdict.is_uncounted:
+        return ""
+    (name, share), *others = known_parts(own, base)[:_PARTS_TOLD] or [("", 0.0)]
+    if not name:
+        return ""
+    first = f"{_LOST_PARTS[name]} is {percent(min(1.0, share))} of the lost speed-up"
+    if not others:
+        return f"{first[:1].upper()}{first[1:]}, and its cause is not known."
+    rest = listed([f"{_LOST_PARTS[name]} {percent(min(1.0, share))}" for name, share in others])
+    return f"No single cause: {first}, {rest}."
+
+
+def _without_loss(own: Breakdown, base: Breakdown, loss: Loss | None, verdict: Verdict) -> str:
     """The speed-up, that nothing is lost, and where the time goes; empty where there is
     a loss, or where it is not known. The ratio of the thread times would say nothing: how many
     threads work differs."""
-    loss = loss_of(own, base)
     is_all = loss is not None and loss.speedup >= (1 - NOTHING_LOST_MAX) * loss.possible
-    if loss is None or not is_all or _ending(own, base, verdict) != f"; {NO_LOSS}":
+    if loss is None or not is_all or _ending(own, base, loss, verdict) != f"; {NO_LOSS}":
         return ""
     computes = own.share("cpu") >= WHOLE_SHARE
     words = f"{percent(own.share('cpu'))} of it on a CPU" if computes else verdict.words
@@ -116,9 +217,14 @@ def reason(where: str, verdict: Verdict) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown) -> str:
+def _uncounted(
+    cell: CellFindings,
+    base_cell: CellFindings,
+    own: Breakdown,
+    base: Breakdown,
+    loss: Loss | None,
+) -> str:
     """That a factor does not count what runs, and what to vary in its place."""
-    loss = loss_of(own, base)
     assert loss is not None, "it is said only where the loss is known"
     names = [name for name, level in cell.parameters.items()
              if base_cell.parameters.get(name) != level]  # fmt: skip
@@ -133,14 +239,14 @@ def _uncounted(cell: CellFindings, base_cell: CellFindings, own: Breakdown, base
     )
 
 
-def _ending(own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+def _ending(own: Breakdown, base: Breakdown, loss: Loss | None, verdict: Verdict) -> str:
     """Why nothing was found, where nothing was."""
     if min(own.trials, base.trials) < 2:
         return "; a single trial has no interval, so no excess is named"
     if verdict.cause != "none":
         return ""
     if own.mean("total") < (1 + LOSS_MIN) * base.mean("total"):
-        return _small(own, base) if not _loses(own, base) else _UNPROVEN
+        return _small(loss) if not _loses(loss) else _UNPROVEN
     more = excess(own, base, "total")
     if more.low is None or more.low <= 0:
         return f"; the excess is within its noise{_too_short(own)}"
@@ -184,22 +290,19 @@ _UNPROVEN = "; no part of the excess is significant: more trials may show one"
 _SPEEDUP_LOST_MIN = 0.1
 
 
-def _small(own: Breakdown, base: Breakdown) -> str:
+def _small(loss: Loss | None) -> str:
     """That there is no loss, or a small one."""
-    loss = loss_of(own, base)
     is_little = loss is not None and loss.speedup < (1 - NOTHING_LOST_MAX) * loss.possible
     return f"; {LITTLE_LOST if is_little else NO_LOSS}"
 
 
-def _loses(own: Breakdown, base: Breakdown) -> bool:
+def _loses(loss: Loss | None) -> bool:
     """Is the speed-up less than what was possible, whatever the thread time says?"""
-    loss = loss_of(own, base)
     return loss is not None and loss.speedup < (1 - _SPEEDUP_LOST_MIN) * loss.possible
 
 
-def _lost(where: str, base_name: str, own: Breakdown, base: Breakdown, verdict: Verdict) -> str:
+def _lost(where: str, base_name: str, own: Breakdown, loss: Loss | None, verdict: Verdict) -> str:
     """How much of the speed-up that was possible is lost, and what of it to the cause."""
-    loss = loss_of(own, base)
     assert loss is not None, "a loss has a cause only where it is known"
     start = f"With {where} the speed-up" if where else "The speed-up"
     start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}"

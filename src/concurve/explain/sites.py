@@ -9,9 +9,18 @@ from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 
+import msgspec
+
 from concurve import words
 from concurve.explain.threads import names_of_kinds
-from concurve.findings.explanation import UNNAMED, Cause, Holders, SampledStacks, WaitSite
+from concurve.findings.explanation import (
+    UNNAMED,
+    Cause,
+    Holders,
+    RunnerUp,
+    SampledStacks,
+    WaitSite,
+)
 from concurve.wire.record import SiteRecord, SitesRecord
 from concurve.words import percent
 
@@ -90,6 +99,17 @@ def place_sentence(cause: Cause, sites: tuple[WaitSite, ...], addresses: bool = 
         return ""
     said = f"Of {words.count(total, 'sampled wait')}, {words.listed(parts)}."
     return " ".join([said, *filter(None, map(_who_had_it, named))])
+
+
+def with_place(
+    second: RunnerUp | None, sites: tuple[WaitSite, ...], addresses: bool
+) -> RunnerUp | None:
+    """The cause that comes next, with where threads waited for it. Places of waits that two causes
+    share are told of the first one."""
+    if second is None or second.is_indistinct:
+        return second
+    place = place_sentence(second.cause, sites, addresses=addresses)
+    return msgspec.structs.replace(second, place=place)
 
 
 def _worth_naming(sites: Iterable[WaitSite], addresses: bool) -> Iterator[WaitSite]:

@@ -19,7 +19,7 @@ _ROOTS = {
     "file_lock": "locks of files",
     "disk": "disk",
     "network": "network",
-    "poll": "polling",
+    "poll": "events",
     "pipe": "pipes",
     "sleep": "asleep",
     "child": "child processes",

@@ -85,7 +85,8 @@ def _next(case: Case, base: Breakdown, verdict: Verdict, share: Estimate | None)
     cause = max(found, key=lambda one: found[one].value)
     is_used_up = bool(verdict.limit) and verdict.cause != "stage"
     second = found[cause] if is_used_up else _of_the_rest(found[cause], share)
-    return RunnerUp(cause, second)
+    # Where the first one is all of the loss, nothing is left for another.
+    return RunnerUp(cause, second) if second.value >= NAMED_MIN else None
 
 
 def _of_the_rest(second: Estimate, first: Estimate | None) -> Estimate:

@@ -54,11 +54,13 @@ _OF_SERVER: frozenset[Cause] = frozenset({"lock", "serial", "stage", "imbalance"
 
 class RunnerUp(msgspec.Struct, frozen=True):
     """The cause with the next greatest share of the loss; ``is_indistinct``: the evidence cannot
-    tell it apart from the first one."""
+    tell it apart from the first one. ``place`` says in a sentence where in the program threads
+    waited for it, as of the first one."""
 
     cause: Cause
     share: Estimate | None = None
     is_indistinct: bool = False
+    place: str = ""
 
 
 #: What stands for the name of threads of which the record has none.
@@ -149,7 +151,11 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     says how much CPU time a server and its load used, where nothing is named. ``few`` says how
     many trials it and its base have, where these are too few for a limit in a short answer.
     ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
-    what to do where the load is what is used up: both are empty where there is none.
+    what to do where the load is what is used up: both are empty where there is none. ``parts`` says
+    in a sentence which parts of a loss are known, where no cause is named. ``server_cpu`` is the
+    CPU time of all threads of a loaded server per operation, in ns; ``None`` of what serves nobody.
+    ``spent`` says in a sentence what an operation costs of it, and where most CPU time is spent;
+    ``above_ideal`` what is known of a speed-up that is more than the workers promise.
     """
 
     parameters: dict[str, Level]
@@ -181,6 +187,10 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     few: str = ""
     reason: str = ""
     remedy: str = ""
+    parts: str = ""
+    server_cpu: Estimate | None = None
+    spent: str = ""
+    above_ideal: str = ""
 
     @property
     def has_no_loss(self) -> bool:
@@ -220,6 +230,19 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         if self.speedup is None or self.speedup_possible is None:
             return 0.0
         return self.speedup_possible - self.speedup
+
+    @property
+    def is_of_lock(self) -> bool:
+        """Is a lock what limits it, or what comes next?"""
+        second = self.runner_up
+        is_next = second is not None and second.cause == "lock" and not second.is_indistinct
+        return self.cause == "lock" or is_next
+
+    @property
+    def is_of_cpu_time(self) -> bool:
+        """Is CPU time what limits it: the CPUs are used up, a thread, or what a runtime may use of
+        them, or they bound the speed-up?"""
+        return self.is_at_ceiling or (self.cause == "cpu" and bool(self.limit) and not self.few)
 
     @property
     def is_at_ceiling(self) -> bool:

@@ -454,7 +454,8 @@ class CpuQuota(_Record, frozen=True):
 
 class Runtime(_Record, frozen=True):
     """Samples of the goroutines of a Go program. Counts are of goroutines in all readings; one
-    reading is of all processes of the role."""
+    reading is of all processes of the role. Of a role that serves, readings are those while one
+    runs that ends by itself."""
 
     name: Annotated[str, about(enum=["go"]), ALWAYS] = "go"
     readings: Annotated[Count, ALWAYS] = 0

@@ -15,7 +15,7 @@ use crate::census::BirthWatch;
 use crate::hot_pace::HotPace;
 use crate::ledger::{LAG_NS_MAX, RoleLedger, Sums};
 use crate::phases::{Reading, SUMMED, Unbooked, UnbookedProcesses};
-use crate::role::Role;
+use crate::role::{self, Role};
 
 /// How often the perf rings are emptied while threads come and go: they hold many times what all CPUs can
 /// produce in that time.
@@ -30,7 +30,8 @@ impl Trial {
     /// Receives pending exit accounts, the counts of exiting threads, and births and deaths. With
     /// `now_or_never`, exits are entered in the ledger without waiting for counts.
     pub fn take_exits(&mut self, now_or_never: bool) {
-        self.sampler.collect_waits(&mut self.ledger);
+        let loaded = role::loaded(&self.roles);
+        self.sampler.collect_waits(&mut self.ledger, &loaded);
         self.receive_exits();
         self.take_rings(clock::monotonic_ns());
         self.ledger.settle(now_or_never);

@@ -47,6 +47,15 @@ impl GoReading {
             _ => &[],
         }
     }
+
+    /// What it tells of a server whose load has not begun, or has ended: that the program has such a runtime. Its
+    /// goroutines have no work then, and would count as such.
+    pub fn without_load(self) -> Self {
+        match self {
+            Self::Read(_) => Self::NotYet,
+            other => other,
+        }
+    }
 }
 
 impl Programs {
@@ -199,6 +208,23 @@ mod tests {
         assert_eq!(found.at_once, Some(2));
         assert_eq!(found.waiting["sync.Mutex.Lock"], 6);
         assert_eq!(tally.refusal(), None);
+    }
+
+    #[test]
+    fn a_server_without_load_is_known_to_be_written_in_go_and_says_nothing_else() {
+        let mut tally = RuntimeTally::default();
+        tally.add([read(true).without_load()]);
+        assert_eq!(
+            tally.finish().unwrap(),
+            RuntimeRecord {
+                name: "go".into(),
+                ..RuntimeRecord::default()
+            }
+        );
+        tally.add([read(true)]);
+        assert_eq!(tally.finish().unwrap().readings, 1);
+        let refused = GoReading::Refused("stripped".into());
+        assert_eq!(refused.clone().without_load(), refused);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use concurve_wire::record::{Absent, RoleRecord, Waits};
 
 use crate::ledger::Ledger;
 use crate::thread_timelines::Following;
-use crate::waits::runtimes::RuntimeTally;
+use crate::waits::runtimes::{GoReading, RuntimeTally};
 use crate::waits::thread::{Observation, SampledThread, WaitSamplerThread};
 use crate::waits::{self, Activity, Tally};
 
@@ -74,8 +74,14 @@ impl WaitSampling {
         }
     }
 
-    /// Counts the sample that has arrived, if any. Returns the CPU time that it took.
-    pub fn collect(&mut self, ledger: &mut Ledger, following: &mut Following) -> u64 {
+    /// Counts the sample that has arrived, if any. Returns the CPU time that it took. Of roles that are not
+    /// `loaded` goroutines are not counted.
+    pub fn collect(
+        &mut self,
+        ledger: &mut Ledger,
+        following: &mut Following,
+        loaded: &[bool],
+    ) -> u64 {
         let Some(sample) = self.thread.as_mut().and_then(WaitSamplerThread::take) else {
             return 0;
         };
@@ -83,7 +89,11 @@ impl WaitSampling {
             *self.roles[role].calls.entry(name).or_default() += 1;
         }
         for (role, readings) in sample.runtimes {
-            self.roles[role].runtime.add(readings);
+            let tally = &mut self.roles[role].runtime;
+            match loaded[role] {
+                true => tally.add(readings),
+                false => tally.add(readings.into_iter().map(GoReading::without_load)),
+            }
         }
         for (role, tid, captured) in sample.stacks {
             if let Some((tid, number)) = tid.zip(captured.number()) {

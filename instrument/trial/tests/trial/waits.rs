@@ -1,6 +1,8 @@
 //! What real programs wait for, by samples. Shares are asserted loosely: other programs may delay
 //! any of these for a while, but cannot change what it waits for.
 
+use std::path::{Path, PathBuf};
+
 use concurve_wire::record::{RoleRecord, SiteRecord, ThreadRecord, TrialRecord, Waits};
 use serde_json::json;
 
@@ -554,19 +556,75 @@ func main() {
 }
 "#;
 
-#[test]
-fn no_goroutine_is_read_while_the_address_space_changes() {
-    let folder = tempfile::tempdir().unwrap();
-    let (source, program) = (folder.path().join("main.go"), folder.path().join("program"));
-    std::fs::write(&source, GO_CHANGES_ITS_ADDRESS_SPACE).unwrap();
+/// A program in Go, built into a folder; none without the compiler.
+fn built_in_go(folder: &Path, code: &str) -> Option<PathBuf> {
+    let (source, program) = (folder.join("main.go"), folder.join("program"));
+    std::fs::write(&source, code).unwrap();
     let mut build = std::process::Command::new("go");
     build.args(["build", "-buildvcs=false", "-o"]);
     build.arg(&program).arg(&source);
     // Never another version of Go from the network.
     match build.env("GOTOOLCHAIN", "local").status() {
         Ok(status) => assert!(status.success(), "{build:?}"),
-        Err(error) => return eprintln!("left out: go: {error}"),
+        Err(error) => {
+            eprintln!("left out: go: {error}");
+            return None;
+        }
     }
+    Some(program)
+}
+
+/// A server that has no goroutine at a lock for a while, and then one, before it is ready.
+const GO_SERVER: &str = r#"
+package main
+
+import (
+	"os"
+	"sync"
+	"time"
+)
+
+func main() {
+	time.Sleep(600 * time.Millisecond)
+	var lock sync.Mutex
+	lock.Lock()
+	go lock.Lock()
+	time.Sleep(50 * time.Millisecond)
+	os.NewFile(3, "report").WriteString("{\"ready\":true}\n")
+	for {
+		time.Sleep(time.Millisecond)
+	}
+}
+"#;
+
+#[test]
+fn goroutines_of_a_server_are_those_under_its_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = built_in_go(folder.path(), GO_SERVER) else {
+        return;
+    };
+    let mut server = role("server", [program.to_str().unwrap()]);
+    server["end"] = "serve".into();
+    server["ready"] = "report".into();
+    let server = looked_at(|seconds| {
+        let load = role("load", ["sleep", &seconds.to_string()]);
+        record(Trial::of([server.clone(), load]))
+    });
+    if is_forbidden(&server) || server.absent.contains_key("runtime") {
+        return;
+    }
+    let found = server.runtime.as_ref().unwrap();
+    assert!(found.readings > 0, "{found:?}");
+    let waited = found.waiting.get("sync.Mutex.Lock");
+    assert_eq!(waited, Some(&found.readings), "{found:?}");
+}
+
+#[test]
+fn no_goroutine_is_read_while_the_address_space_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = built_in_go(folder.path(), GO_CHANGES_ITS_ADDRESS_SPACE) else {
+        return;
+    };
     let target = looked_at(|seconds| {
         let seconds = seconds.to_string();
         record(role("target", [program.to_str().unwrap(), &seconds]).into())

@@ -20,7 +20,7 @@ _PARTS = {
     "futex": ("futex",),
     "disk": ("disk",),
     "network": ("network",),
-    "polling": ("poll",),
+    "events": ("poll",),
     "pipe": ("pipe",),
     "blocked otherwise": ("sleep", "child", "file_lock", "memory", "other", "blocked"),
 }

@@ -230,9 +230,19 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
         about("The part of the loss that the cause stands for, from 0 to 1, with its interval."),
     ] = None
     runner_up: SecondCause | None = None
+    server_cpu_ns: Annotated[
+        Excess | None,
+        about(
+            "The CPU time of all threads of a loaded server per operation, with its interval; left "
+            "out of what serves no load, and where operations are not counted."
+        ),
+    ] = None
     speedup: Annotated[
         float | None,
-        about("Over the base; left out where the record lacks what it takes to divide its loss."),
+        about(
+            "Over the base, as the tables of figures have it where that is the same quantity; left "
+            "out where the record lacks what it takes to divide its loss."
+        ),
     ] = None
     speedup_possible: Annotated[
         float | None,
@@ -312,6 +322,7 @@ def _cell(cell: CellExplanation) -> ExplainedCell:
         missing=cell.missing,
         share=None if cell.share is None else _figure(cell.share),
         runner_up=_second(cell.runner_up),
+        server_cpu_ns=None if cell.server_cpu is None else _figure(cell.server_cpu),
         speedup=cell.speedup,
         speedup_possible=cell.speedup_possible,
         speedup_lost=cell.speedup_lost,

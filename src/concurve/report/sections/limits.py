@@ -58,7 +58,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "futex": ("f", "futex (locks, conditions)"),
     "disk": ("d", "disk"),
     "network": ("n", "network"),
-    "poll": ("p", "polling"),
+    "poll": ("p", "events (poll, epoll)"),
     "pipe": ("|", "pipe"),
     "sleep": ("s", "asleep"),
     "child": ("h", "child process"),
@@ -178,12 +178,23 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
     for cell in explanation.cells:
         if cell not in said_once:
             said = f"{cell.evidence}{certainty(cell)}"
-            text = " ".join(filter(None, (said, cell.place)))
+            further = (spent(cell), parts_known(cell), cell.place, cell.above_ideal)
+            text = " ".join(filter(None, (said, *further)))
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=_lead(cell))
         if said_once and cell is disturbed[0]:
             others = ", ".join(_named(one, explanation) for one in said_once)
             text = f"The same with {others}. {_again(explanation)}"
             yield Paragraph(text, Tone.WARNING, lead=cell.cause)
+
+
+def parts_known(cell: CellExplanation) -> str:
+    """What is known of a loss whose cause was not found, as a sentence; empty of any other."""
+    return cell.parts if cell.is_not_found else ""
+
+
+def spent(cell: CellExplanation) -> str:
+    """Where CPU time goes, as a sentence, where it is what limits a cell; else empty."""
+    return cell.spent if cell.is_of_cpu_time else ""
 
 
 def _lead(cell: CellExplanation) -> str:
@@ -228,6 +239,13 @@ def _table(explanation: Explanation) -> Table:
     cells = explanation.cells
     totals = [cell.per_operation["total"].value for cell in cells if cell.per_operation]
     scale = fmt.scale_for(totals, "ns")
+    cost = Column(
+        "CPU time of the server per operation",
+        Entries([_cost(cell, scale) for cell in cells], scale.symbol),
+        Role.NUMBER,
+        short="CPU/op",
+        wanted=2,
+    )
     keys = (
         Column(name, [fmt.level(cell.parameters[name]) for cell in cells], Role.KEY)
         for name in explanation.factors
@@ -237,6 +255,7 @@ def _table(explanation: Explanation) -> Table:
             *keys,
             Column("time per operation", Entries([_total(cell, scale) for cell in cells],
                                                  scale.symbol), Role.NUMBER, short="time/op"),
+            *((cost,) if any(cell.server_cpu for cell in cells) else ()),
             Column("on a CPU", [_share(cell, "cpu") for cell in cells], Role.NUMBER,
                    short="cpu", wanted=3),
             Column("waiting for a CPU", [_share(cell, "run_queue") for cell in cells], Role.NUMBER,
@@ -303,12 +322,12 @@ def _parts_not_shown(
 
 
 def _sites(explanation: Explanation) -> Table | None:
-    """The places where threads waited for locks, of the cells that a lock limits; ``None`` where
-    there are none."""
+    """The places where threads waited for locks, of the cells of which a lock is the cause, or
+    comes next; ``None`` where there are none."""
     rows = [
         (cell, site)
         for cell in explanation.cells
-        if cell.cause == "lock"
+        if cell.is_of_lock
         for site in cell.sites[:_SITES_SHOWN]
         if site.readings >= _SITE_READINGS_MIN
     ]
@@ -333,7 +352,7 @@ def _sites(explanation: Explanation) -> Table | None:
                    note="How the place was found on the stack."),
         ),
         title="Where threads waited for locks, by samples of their stacks.",
-        legend=lambda _: _left_out([cell for cell in explanation.cells if cell.cause == "lock"]),
+        legend=lambda _: _left_out([cell for cell in explanation.cells if cell.is_of_lock]),
     )  # fmt: skip
 
 
@@ -421,6 +440,8 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
     is_told = share is not None and not says_nothing(share)
     order = "a greater part" if is_used_up and is_more and is_told else "next"
     what = f"{lost_to(second.cause)}{of}."
+    if second.place and cell.place != second.place:
+        what = f"{what} {second.place}"
     if not said:
         return f" Next: {what}"
     return f"{said}; {order}: {what}{_greater(cell, is_short=is_short)}"
@@ -433,10 +454,11 @@ def _greater(cell: CellExplanation, *, is_short: bool) -> str:
 
 
 def share_of_loss(share: Estimate) -> str:
-    """``59 % [53 %, 65 %]``."""
+    """``59 % [53 %, 65 %]``; without an interval that would show the same number."""
     if share.low is None or share.high is None:
         return fmt.percent(share.value)
-    return f"{fmt.percent(share.value)} [{fmt.percent(share.low)}, {fmt.percent(share.high)}]"
+    value, low, high = map(fmt.percent, (share.value, share.low, share.high))
+    return value if low == value == high else f"{value} [{low}, {high}]"
 
 
 def is_share_told(share: Estimate | None) -> bool:
@@ -454,6 +476,11 @@ def says_nothing(share: Estimate) -> bool:
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:
     figure = cell.per_operation.get("total")
+    return Number(fmt.plain(figure.value, scale), order=figure.value) if figure else Missing()
+
+
+def _cost(cell: CellExplanation, scale: fmt.Scale) -> Cell:
+    figure = cell.server_cpu
     return Number(fmt.plain(figure.value, scale), order=figure.value) if figure else Missing()
 
 

@@ -42,7 +42,13 @@ from concurve.report.document import (
 from concurve.report.losses import lost_to
 from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence
-from concurve.report.sections.limits import certainty, is_share_told, share_of_loss
+from concurve.report.sections.limits import (
+    certainty,
+    is_share_told,
+    parts_known,
+    share_of_loss,
+    spent,
+)
 from concurve.terms import Level
 
 _TONES = {"answer": Tone.STRONG, "warning": Tone.WARNING, "note": Tone.SOFT}
@@ -289,7 +295,10 @@ def _limit_of(limit: Limit) -> Paragraph:
     told = (
         _ceiling(cell) if cell.is_at_ceiling else "",
         f"{cell.evidence}{certainty(cell)}",
+        spent(cell),
+        parts_known(cell),
         cell.place,
+        cell.above_ideal,
         _remedy(cell),
         _beyond(limit),
     )
@@ -312,18 +321,21 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
     cell = limit.cell
     lead = f"What limits {fmt.setting(limit.under)}" if limit.under else _LIMIT
     found = _found(cell)
-    text = " ".join(filter(None, (found or _not_found(limit, stops), _beyond(limit))))
+    said = (found or _not_found(limit, stops), cell.above_ideal, _beyond(limit))
+    text = " ".join(filter(None, said))
     return Paragraph(text, Tone.PLAIN if found else Tone.SOFT, lead=lead)
 
 
 def _found(cell: CellExplanation) -> str:
     """What limits a cell, the reason and how sure it is; empty where nothing is known to."""
     if cell.is_at_ceiling:
-        return f"{_lower(_cause(cell))} {_ceiling(cell)}{_of_the_rest(cell)}"
+        bound = f"{_lower(_cause(cell))} {_ceiling(cell)}{_of_the_rest(cell)}"
+        return " ".join(filter(None, (bound, spent(cell))))
     if cell.cause not in _NAMED or cell.few or cell.loses_nothing:
         return ""
     reason = cell.reason or _begin(cell)
-    said = (f"{_lower(_cause(cell))} {reason}.{certainty(cell)}", cell.place, _remedy(cell))
+    first = f"{_lower(_cause(cell))} {reason}.{certainty(cell)}"
+    said = (first, spent(cell), cell.place, _remedy(cell))
     return " ".join(filter(None, said))
 
 
@@ -343,7 +355,8 @@ def _not_found(limit: Limit, stops: dict[str, Level] | None) -> str:
     if cell.loses_nothing or limit.is_full:
         text = f"{_NOTHING_YET}{used}"
     elif not cell.has_no_loss:
-        text = f"not found. {compared}.{used}"
+        known = f" {cell.parts}" if cell.parts else ""
+        text = f"not found. {compared}.{known}{used}"
     elif cell.speedup is not None:
         text = f"little. {compared}.{used}"
     else:
