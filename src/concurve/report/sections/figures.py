@@ -89,6 +89,19 @@ def first(findings: Findings) -> Section:
     return Section("", (table, more, *_remarks(findings)))
 
 
+def few(findings: Findings) -> Table | None:
+    """The figure that compares the cells, and the speed-up: what the chart of the answer shows.
+    ``None`` for more cells than one looks at."""
+    if len(findings.cells) > _CELLS_FIRST:
+        return None
+    shown = (findings.ranked, "speedup")
+    table = _table(findings, [])
+    columns = [it for it in table.columns if it.role is Role.KEY or it.name in shown]
+    return msgspec.structs.replace(
+        table, columns=tuple(columns), legend=partial(_legend, findings), sortable=False
+    )
+
+
 def full(findings: Findings) -> Section:
     """The whole table."""
     trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in findings.cells]
@@ -166,7 +179,7 @@ def drawn(report: Report) -> Section | None:
     known = confidence(report)
     bars = f"Bars are {known} intervals. " if known else ""
     how = f"{bars}Each small dot is one trial; rejected trials are crosses."
-    return Section("Charts", (*found, Paragraph(how, Tone.SOFT)), anchor="charts")
+    return Section("Charts", (*found, Paragraph(how, Tone.SOFT, of_charts=True)), anchor="charts")
 
 
 def confidence(findings: Findings, names: Iterable[str] | None = None) -> str:
