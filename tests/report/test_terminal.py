@@ -20,7 +20,12 @@ from concurve.report.console import beside
 from concurve.report.document import Column, Document, Role, Table
 from concurve.report.sections import figures, rejected
 from concurve.report.sections.limits import explanation_document
-from concurve.report.sections.run import Topic, brief_run_document, run_document
+from concurve.report.sections.run import (
+    ALL_TOPICS,
+    Topic,
+    brief_run_document,
+    run_document,
+)
 from concurve.report.terminal import lines
 from tests.report import samples
 
@@ -333,3 +338,17 @@ def test_a_figure_that_has_two_names_is_listed_once() -> None:
     longer = with_run(lambda it: msgspec.structs.replace(it, value=2 * it.value))
     assert re.search("^run_seconds", longer, re.MULTILINE)
     assert "another name" not in longer
+
+
+def test_all_that_is_known_has_headings_which_are_named_first_and_ends_with_what_is_long() -> None:
+    report = samples.troubled()
+    document = brief_run_document(report, report.scaling, topics=ALL_TOPICS)
+    text = "\n".join(line.plain for line in lines(document, 100))
+    named = re.search(r"^below: (.*)$", text, re.MULTILINE)
+    assert named is not None
+    headings = named[1].split(", ")
+    assert headings[-3:] == ["what was rejected", "the machine", "all figures"]
+    places = [text.index(f"\n\n{heading}:\n") for heading in headings]
+    assert places == sorted(places) and places[0] > named.start()
+    some = brief_run_document(report, topics=[Topic.MACHINE])
+    assert "below:" not in "\n".join(line.plain for line in lines(some, 100))
