@@ -8,10 +8,12 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
+
+from concurve.cli.grouped import Grouped
 
 #: In help texts, the paragraph after it keeps its line breaks (click's convention).
 _VERBATIM = "\b"
@@ -43,10 +45,12 @@ def _page(context: click.Context, version: str) -> Iterator[str]:
     yield ".SH DESCRIPTION"
     yield from _description(command.help or "")
     yield ".SH OPTIONS"
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record and isinstance(parameter, click.Option):
-            yield from (".TP", f"\\fB{_escape(record[0])}\\fR", _escape(record[1]))
+    if isinstance(command, Grouped):
+        for heading, parameters in command.grouped(context):
+            yield f".SS {_escape(heading.capitalize())}"
+            yield from _options(parameters, context)
+    else:
+        yield from _options(command.get_params(context), context)
     verbs = _verbs(context)
     if verbs:
         yield ".SH COMMANDS"
@@ -55,6 +59,13 @@ def _page(context: click.Context, version: str) -> Iterator[str]:
     if context.parent:
         yield ".SH SEE ALSO"
         yield f"\\fB{_escape(_title(context.parent))}\\fR(1)"
+
+
+def _options(parameters: Iterable[click.Parameter], context: click.Context) -> Iterator[str]:
+    for parameter in parameters:
+        record = parameter.get_help_record(context)
+        if record and isinstance(parameter, click.Option):
+            yield from (".TP", f"\\fB{_escape(record[0])}\\fR", _escape(record[1]))
 
 
 def _description(text: str) -> Iterator[str]:

@@ -681,7 +681,7 @@ def test_other_parameters_are_conditions_and_runs_are_shown_by_their_study(lab: 
 def test_what_the_machine_grants_and_its_load(lab: Lab) -> None:
     done = lab.run("doctor")
     assert done.returncode == 0, done.stderr
-    for words in ("What it grants", "CPU quota", "load now", "frequency governor", "cgroup"):
+    for words in ("What matters most", "What it grants", "CPU quota", "load now", "SMT"):
         assert words in done.stdout
     assert "load now" in lab.run("machine", "check").stdout
     load = json.loads(lab.run("machine", "check", "--json").stdout)["load"]

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from concurve.cli import VERBS, app
+from concurve.cli.grouped import Grouped
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,6 +45,22 @@ def test_every_verb_has_a_module_and_a_help_text(verb: str) -> None:
         assert done.exit_code == 0
         assert f"Usage: concurve {verb}" in done.output
         assert max(map(len, done.output.splitlines())) <= 80, "as wide as a terminal mostly is"
+
+
+@pytest.mark.parametrize("verb", ["sweep", "run"])
+def test_a_long_help_has_each_option_once_below_a_heading(verb: str) -> None:
+    command = app.get_command(click.Context(app), verb)
+    assert isinstance(command, Grouped)
+    context = click.Context(command, info_name=verb, **command.context_settings)
+    grouped = list(command.grouped(context))
+    shown = [item.name for _, options in grouped for item in options]
+    options = [item.name for item in command.get_params(context) if isinstance(item, click.Option)]
+    assert sorted(map(str, shown)) == sorted(map(str, options))
+    help_text = CliRunner().invoke(app, [verb, "--help"]).output
+    places = [help_text.index(f"\nOptions: {heading}\n") for heading, _ in grouped]
+    assert places == sorted(places)
+    for _, options_of_group in grouped:
+        assert all(f"\n  {item.opts[0]}" in help_text for item in options_of_group[:-1])
 
 
 def test_the_list_has_every_verb_in_the_order_in_which_one_needs_them() -> None:

@@ -343,7 +343,7 @@ def test_a_wait_at_a_condition_is_no_lock_that_spins_before_it_sleeps() -> None:
 def test_one_word_where_all_wait_is_a_lock() -> None:
     locked = of([thread(0.3, futex=0.7)] * 4, 1250, words=[(270, 4), (90, 1)])
     said = cause_of(locked, ALONE)
-    where = "96 % of that at one word where 4 threads wait"
+    where = "96 % of that at one futex, where 4 threads wait"
     words = f"70 % of it blocked on futexes, {where}, at 0.97 × the CPU time"
     assert said._replace(parts=()) == Verdict("lock", words)
 

@@ -206,6 +206,13 @@ def test_a_flame_graph_is_drawn_with_its_names_and_changes() -> None:
     assert "<script" not in drawn and "http" not in drawn.replace("http://www.w3.org", "")
 
 
+def test_the_flame_graphs_of_a_run_have_one_scale_and_say_once_how_to_read_them() -> None:
+    charts = blocked(explanation(BASE, SLOW))
+    domains = [chart.spec.to_dict()["layer"][0]["encoding"]["x"]["scale"] for chart in charts]
+    assert domains[0] == domains[1]
+    assert charts[0].remarks and not charts[1].remarks
+
+
 def test_hostile_names_stay_text() -> None:
     evil = [BlockedStack(("locks", "<script>alert(1)</script>\x1b[2J"), 50.0)]
     drawn = to_svg(blocked(explanation(cell(1, evil)))[0])

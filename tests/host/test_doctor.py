@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from concurve.host.doctor import as_list, grants, quieting
+from concurve.host.doctor import as_list, foremost, grants, quieting
 from concurve.host.machine_check import Item
 from tests.host.test_machine import tree
 
@@ -67,6 +67,30 @@ def test_version_1_of_the_cgroups_and_a_small_machine(tmp_path: Path) -> None:
     small = named(quieting({**facts, "cpus_allowed": [0, 1]}, tmp_path))
     for name in ("isolated CPUs", "cgroup"):
         assert "four CPUs" in small[name].says and not small[name].remedy
+
+
+def test_a_virtual_machine_is_told_what_can_be_done_in_it(tmp_path: Path) -> None:
+    tree(tmp_path, {"sys/devices/system/cpu/isolated": "\n"})
+    absent = {"governor": "no cpufreq", "boost": "the kernel shows no boost setting"}
+    facts = {"hypervisor": True, "smt": "on", "cgroup": {"version": 2}, "absent": absent,
+             "cpus_allowed": [0, 1], "topology": {"cpus": 2}}  # fmt: skip
+    found = quieting(facts, tmp_path)
+    assert [item.name for item in found] == ["virtual machine", "SMT"]
+    assert all(item.remedy for item in found)
+    large = quieting({**facts, "cpus_allowed": list(range(8))}, tmp_path)
+    assert {"isolated CPUs", "cgroup"} < set(named(large)), "that can be done in a guest, too"
+
+
+def test_what_matters_most_is_said_first(tmp_path: Path) -> None:
+    tree(tmp_path, {"sys/devices/system/cpu/isolated": "2-3\n"})
+    load = Item("!!", "load now", "other processes use 98 % of the CPU time")
+    quiet = Item("ok", "load now", "other processes use 1 % of the CPU time")
+    steady = {**FACTS, "governor": "performance", "boost": "off", "smt": "not supported"}
+    assert foremost([load, *quieting(FACTS, tmp_path)]).startswith("load now: other processes")
+    assert foremost([quiet, *quieting(FACTS, tmp_path)]).startswith("frequency governor: powersave")
+    guest = quieting({**steady, "hypervisor": True}, tmp_path)
+    assert foremost([quiet, *guest]).startswith("virtual machine: the host")
+    assert foremost([quiet, *quieting(steady, tmp_path)]).startswith("nothing: ")
 
 
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:

@@ -240,6 +240,22 @@ def test_markdown_tables_are_rectangular_and_hostile_text_is_inert(name: str) ->
     assert "\x1b" not in text
 
 
+def test_markdown_without_pictures_has_the_figures_of_the_chart_of_the_answer() -> None:
+    document = run_document(samples.thread_scaling())
+    text = to_markdown(document)
+    answer = text.split("## Figures")[0].split("### What limits it")[0]
+    rows = [line for line in answer.splitlines() if line.startswith("| ")]
+    assert rows[0] == "| cpus | threads | wall time (s) | speed-up |"
+    assert len(rows) == 1 + len(samples.thread_scaling().cells)
+    assert "same figures" not in text and "small dot" not in text, "of pictures that are not there"
+    pictured = to_markdown(
+        document, {chart.name: f"{chart.name}.svg" for chart in document.charts()}
+    )
+    assert pictured.count("![") == len(list(document.charts()))
+    assert "| cpus | threads | wall time (s) | speed-up |\n" not in pictured
+    assert "small dot" in pictured
+
+
 def test_markdown_fences_a_command_with_backticks() -> None:
     findings = samples.single_cell()
     run = msgspec.structs.replace(findings.run, again="echo ```; rm")

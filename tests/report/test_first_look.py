@@ -13,6 +13,7 @@ from concurve.definition.study import Rules
 from concurve.findings.explanation import Cause, CellExplanation, Limit
 from concurve.findings.run import PRECISION, Finding, Report
 from concurve.report.document import Chart, List, Section, Table, walk
+from concurve.report.html import to_html
 from concurve.report.sections import overview
 from concurve.report.sections.figures import first
 from concurve.report.sections.overview import Room, limited
@@ -221,6 +222,17 @@ def test_each_condition_has_its_answer_and_its_cause_on_the_first_screen(steal: 
         assert [re.split(r"\W", level)[0] for level in told] == list(locks), "\n".join(text)
     assert len(text) <= LINES_OF_CONDITIONS_MAX, "\n".join(text)
     assert "more answer" not in " ".join(text)
+
+
+@pytest.mark.usefixtures("empty_charts")
+def test_the_page_shows_the_answers_of_all_conditions_alike() -> None:
+    report = under_locks(("none", "fine", "coarse"), 0)
+    page = to_html(run_document(report))
+    large = re.findall(r'<p class="answer main">(With lock=\w+)', page)
+    assert large == ["With lock=none", "With lock=fine", "With lock=coarse"]
+    assert page.count('class="answer main"') == 3, "what is said beside them is smaller"
+    one = to_html(run_document(samples.thread_scaling()))
+    assert one.count('class="answer main"') == 1
 
 
 def test_a_condition_in_doubt_is_answered_on_a_line() -> None:

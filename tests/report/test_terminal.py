@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 
 import msgspec
 import pytest
 from rich.cells import cell_len
 
+from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding, Report
 from concurve.report import terminal
 from concurve.report.console import beside
 from concurve.report.document import Column, Document, Role, Table
-from concurve.report.sections import rejected
+from concurve.report.sections import figures, rejected
 from concurve.report.sections.limits import explanation_document
-from concurve.report.sections.run import Topic, brief_run_document
+from concurve.report.sections.run import (
+    ALL_TOPICS,
+    Topic,
+    brief_run_document,
+    run_document,
+)
+from concurve.report.terminal import lines
 from tests.report import samples
 
 
@@ -318,3 +327,45 @@ def test_a_text_stands_beside_its_head_in_the_width_of_a_terminal() -> None:
     assert found == ["ok  name    some words that", " " * 14 + "need two lines"]
     narrow = [line.plain for line in beside("ok  name    ", "words", 20)]
     assert narrow == ["ok name words"], "no room beside it"
+
+
+def test_a_figure_that_has_two_names_is_listed_once() -> None:
+    """Without a phase the time of the run is the wall time; both names stay to be found."""
+    report = samples.thread_scaling()
+
+    def with_run(seconds: Callable[[Estimate], Estimate]) -> str:
+        cells = tuple(
+            msgspec.structs.replace(
+                cell,
+                indicators={**cell.indicators,
+                            "run_seconds": seconds(cell.indicators["wall_seconds"])},
+            )
+            for cell in report.cells
+            if "wall_seconds" in cell.indicators
+        )  # fmt: skip
+        found = msgspec.structs.replace(report, cells=cells)
+        every = msgspec.structs.replace(
+            run_document(found), blocks=(figures.every(found), figures.full(found))
+        )
+        return "\n".join(line.plain for line in lines(every, 100))
+
+    same = with_run(lambda it: it)
+    assert "the same by another name: run_seconds (= wall_seconds)." in same
+    assert not re.search("^run_seconds", same, re.MULTILINE) and "run time" not in same
+    longer = with_run(lambda it: msgspec.structs.replace(it, value=2 * it.value))
+    assert re.search("^run_seconds", longer, re.MULTILINE)
+    assert "another name" not in longer
+
+
+def test_all_that_is_known_has_headings_which_are_named_first_and_ends_with_what_is_long() -> None:
+    report = samples.troubled()
+    document = brief_run_document(report, report.scaling, topics=ALL_TOPICS)
+    text = "\n".join(line.plain for line in lines(document, 100))
+    named = re.search(r"^below: (.*)$", text, re.MULTILINE)
+    assert named is not None
+    headings = named[1].split(", ")
+    assert headings[-3:] == ["what was rejected", "the machine", "all figures"]
+    places = [text.index(f"\n\n{heading}:\n") for heading in headings]
+    assert places == sorted(places) and places[0] > named.start()
+    some = brief_run_document(report, topics=[Topic.MACHINE])
+    assert "below:" not in "\n".join(line.plain for line in lines(some, 100))

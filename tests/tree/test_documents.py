@@ -44,6 +44,8 @@ _CODE_BLOCK = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`]+)`")
 _WORD = re.compile(r"\.?[\w*-][\w.*-]*(?:/[\w.*-]+)*/?")
 _LINK = re.compile(r"\]\(\s*([^)\s]+)[^)]*\)")
+_HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
+_ANCHOR = re.compile(r'\b(?:id|name)="([^"]+)"')
 
 
 @cache
@@ -124,6 +126,24 @@ def test_the_files_that_a_page_names_exist(page: str) -> None:
 def test_the_pages_that_a_page_links_to_exist(page: str) -> None:
     targets = [link.split("#")[0] for link in _LINK.findall(text_of(page)) if "://" not in link]
     missing = [target for target in targets if not ((ROOT / page).parent / target).exists()]
+    assert missing == []
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The places of a page that a link may name: its headings, as GitHub and the site call them."""
+    text = _CODE_BLOCK.sub("", page.read_text(encoding="utf-8"))
+    titles = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title) for title in _HEADING.findall(text)]
+    slugs = {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+    return slugs | set(_ANCHOR.findall(text))
+
+
+@pytest.mark.parametrize("page", pages())
+def test_the_headings_that_a_page_links_to_exist(page: str) -> None:
+    links = [link.split("#") for link in _LINK.findall(text_of(page)) if "://" not in link]
+    named = [(ROOT / page if not link[0] else (ROOT / page).parent / link[0], link[1])
+             for link in links if len(link) == 2]  # fmt: skip
+    missing = [f"{file.name}#{anchor}" for file, anchor in named
+               if file.suffix == ".md" and anchor not in anchors_of(file)]  # fmt: skip
     assert missing == []
 
 

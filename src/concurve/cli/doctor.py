@@ -25,7 +25,7 @@ def verb() -> None:
     import time
 
     from concurve.cli.machine import load_item, print_items
-    from concurve.cli.streams import tell
+    from concurve.cli.streams import tell, tell_beside
     from concurve.engine.local import LocalEngine
     from concurve.host import doctor, native
     from concurve.host.load import load_over
@@ -34,8 +34,10 @@ def verb() -> None:
 
     facts = describe_machine()
     load = load_over(LOOK_SECONDS, time.sleep)
-    tell("What it grants")
-    print_items(doctor.grants(facts, runner=native.runner()))
-    print_items(sources(LocalEngine().probes()))
+    quiet = [load_item(load), *doctor.quieting(facts)]
+    granted = doctor.grants(facts, runner=native.runner())
+    tell_beside("What matters most  ", doctor.foremost([*quiet, *granted]))
     tell("How quiet it is, and how to quieten it")
-    print_items([load_item(load), *doctor.quieting(facts)])
+    print_items(quiet)
+    tell("What it grants")
+    print_items([*granted, *sources(LocalEngine().probes())])

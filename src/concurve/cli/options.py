@@ -42,8 +42,8 @@ db = click.option(
     "--db",
     metavar="FILE|URL",
     callback=_keep_store,
-    help="Store: a SQLite file or postgresql://… (default: CONCURVE_DB, else a file in "
-    "~/.local/share/concurve).",
+    help="Where runs are stored: a SQLite file or postgresql://… (default: CONCURVE_DB, else a "
+    "file in ~/.local/share/concurve).",
 )
 
 run_name = click.argument("run", metavar="RUN", default="last", shell_complete=completing.runs)
@@ -61,8 +61,8 @@ secret = click.option(
 max_time = click.option(
     "--max-time",
     metavar="TIME",
-    help="Time allowance of the whole run, e.g. 20m. By default that of the study; of a sweep "
-    "2 min with --effort quick, 1 h with normal, 24 h with rigorous.",
+    help="Time of the whole run, e.g. 20m (default: as the study says; of a sweep 2m with --effort "
+    "quick, 1h with normal, 24h with rigorous).",
 )
 
 
@@ -70,16 +70,28 @@ wait_quiet = click.option(
     "--wait-quiet",
     metavar="TIME",
     help="Wait at most so long, in all, while other processes use the machine: before the "
-    "first trial, and before each that follows; those that wait have it in the order in which "
-    "they came. End without a trial if it is not quiet by then.",
+    "first trial, and before each that follows. Measure nothing if it is not quiet by then "
+    "(default: no waiting).",
 )
 
 measure_anyway = click.option(
     "--measure-anyway",
     is_flag=True,
-    help="Where --wait-quiet ends and the machine is not quiet: measure all the same, and mark "
+    help="If the machine is not quiet when --wait-quiet ends: measure all the same, and mark "
     "the trials that others disturb; never beside another measurement.",
 )
+
+
+#: Groups of the options below, for the help of a verb (:class:`~concurve.cli.grouped.Grouped`).
+HOW_LONG = {
+    "how long, how precise": ("effort", "max_time", "repeats", "precision", "timeout", "dry_run"),
+    "on a busy machine": ("wait_quiet", "measure_anyway"),
+}
+SHOWN = {
+    "what is written and stored": ("export_html", "export_markdown", "export_csv", "export_json",
+                                   "db", "secrets"),
+}  # fmt: skip
+ELSEWHERE = {"on other hosts": ("hosts", "ray", "places")}
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -99,15 +111,28 @@ protocol: Callable[[F], F] = together(
         type=click.Choice(EFFORTS),
         default="normal",
         show_default=True,
-        help="Precision aimed at: ±5 %, ±2 % or ±1 %.",
+        help="How precise each figure is to be: ±5 %, ±2 % or ±1 %. Sets --precision, --repeats "
+        "and --max-time together.",
     ),
-    click.option("--repeats", metavar="MIN..MAX", help="Trials a cell: size of the pilot and cap."),
+    click.option(
+        "--repeats",
+        metavar="MIN..MAX",
+        help="Trials of each setting, at least and at most; 10 is exactly ten (default: as the "
+        "study says; of a sweep 5..10 with --effort quick, 8..30 with normal, 15..200 with "
+        "rigorous).",
+    ),
     click.option(
         "--precision",
         metavar="SHARE",
-        help="Half-width of the 95 % interval aimed at, e.g. 2%.",
+        help="How precise each figure is to be: half the width of its 95 % interval, as 3% "
+        "(default: that of --effort).",
     ),
-    click.option("--timeout", metavar="TIME", help="Limit of one trial, e.g. 90s."),
+    click.option(
+        "--timeout",
+        metavar="TIME",
+        help="Time limit of one trial, e.g. 90s; one that takes longer has failed (default: what "
+        "is left of --max-time).",
+    ),
     max_time,
     wait_quiet,
     measure_anyway,
@@ -123,7 +148,7 @@ protocol: Callable[[F], F] = together(
         "--hosts",
         type=FILE_TYPE,
         metavar="FILE",
-        help="Run on the hosts of this file, each role on its own (default: all on this machine).",
+        help="Run on the hosts of this file, each role on its own (default: this machine).",
     ),
     click.option(
         "--ray",
@@ -147,13 +172,17 @@ exports: Callable[[F], F] = together(
         metavar="FILE",
         help="Write everything, raw trials included.",
     ),
-    click.option("--export-csv", type=FILE_TYPE, metavar="FILE", help="Write the table."),
-    click.option("--export-markdown", type=FILE_TYPE, metavar="FILE", help="Write a summary."),
+    click.option(
+        "--export-csv", type=FILE_TYPE, metavar="FILE", help="Write the table of the figures."
+    ),
+    click.option(
+        "--export-markdown", type=FILE_TYPE, metavar="FILE", help="Write the report as Markdown."
+    ),
     click.option(
         "--export-html",
         type=FILE_TYPE,
         metavar="FILE",
-        help="Write the report: one file, opens offline.",
+        help="Write the report as a page: one file, opens offline.",
     ),
 )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from concurve.cli import completing, options
+from concurve.cli.grouped import Grouped
 
 if TYPE_CHECKING:
     from concurve.definition.study import Study
@@ -34,7 +35,17 @@ the study of a stored run: more trials of a cell of it are a run of their own.
 _OF_RUN = "run:"
 
 
-@click.command("run", help=HELP)
+#: What a newcomer needs stands first.
+GROUPS = {
+    **options.HOW_LONG,
+    "another system, other levels": ("levels", "target", "attach", "server", "ready",
+                                     "ready_within", "password_from", "counters", "only", "java"),
+    **options.SHOWN,
+    **options.ELSEWHERE,
+}  # fmt: skip
+
+
+@click.command("run", cls=Grouped, groups=GROUPS, help=HELP)
 @click.argument(
     "study", metavar="STUDY|CAMPAIGN|FILE.toml|run:RUN", shell_complete=completing.studies
 )
@@ -74,7 +85,7 @@ _OF_RUN = "run:"
     help="When a --target that serves is ready: tcp:PORT, line:REGEX, command:CMD (default: when "
     "{free_port} accepts).",
 )
-@click.option("--ready-within", metavar="TIME", help="Limit until then (default: 60s).")
+@click.option("--ready-within", metavar="TIME", help="Time limit until then (default: 60s).")
 @click.option(
     "--counters",
     metavar="URL|command:CMD",

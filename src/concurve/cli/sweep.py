@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from concurve.cli import completing, options
+from concurve.cli.grouped import Grouped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,13 +38,25 @@ run in fresh processes, interleaved in randomised blocks; every trial is stored 
 """
 
 
-class _Sweep(click.Command):
+class _Sweep(Grouped):
     """Remembers whether the command was given after ``--``, which click takes away."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_WORDS] = tuple(args)
         return super().parse_args(ctx, args)
 
+
+#: What a newcomer needs stands first.
+GROUPS = {
+    "what is measured": ("parameters", "extracts", "primary", "check", "name"),
+    **options.HOW_LONG,
+    "a server beside the command": ("server", "ready", "ready_within", "attach", "counters"),
+    **options.SHOWN,
+    "how the command runs": ("cpus", "nice", "policy", "env", "background", "setup", "prepare",
+                             "conclude", "cleanup"),
+    "how settings are compared": ("work", "conditions", "base"),
+    **options.ELSEWHERE,
+}  # fmt: skip
 
 #: The words behind the verb, in what click passes on.
 _WORDS = "concurve.sweep.words"
@@ -52,6 +65,7 @@ _WORDS = "concurve.sweep.words"
 @click.command(
     "sweep",
     cls=_Sweep,
+    groups=GROUPS,
     help=HELP,
     short_help="Measure any command over levels of its parameters.",
     context_settings={"allow_interspersed_args": False},
@@ -70,82 +84,89 @@ _WORDS = "concurve.sweep.words"
     nargs=2,
     multiple=True,
     metavar="NAME LEVELS",
-    help="A parameter and its levels: 1,2,4 or 1..16 or 1..64*2 or 50%,100%; 1.. doubles up to "
-    "twice the CPUs granted, 1..4x up to four times. Repeatable: all combinations.",
+    help="A parameter and its levels: 1,2,4 or 1..16 or 1..64*2 or 50%,100% (of the CPUs); 1.. "
+    "doubles up to twice the CPUs granted, 1..4x up to four times. Repeatable: all combinations "
+    "are measured.",
 )
 @click.option(
     "--cpus",
     metavar="N|LIST",
-    help="CPUs the command may use: a count, a list 0,1 or 2-3, or {cpus}.",
+    help="CPUs the command may use: a count, a list 0,1 or 2-3, or {cpus} (default: all granted).",
 )
-@click.option("--nice", metavar="N", help="Nice value, -20 to 19.")
+@click.option("--nice", metavar="N", help="Nice value, -20 to 19 (default: inherited).")
 @click.option(
     "--policy",
     metavar="CLASS",
-    help="Scheduling policy: other, batch, idle, fifo:P or rr:P.",
+    help="Scheduling policy: other, batch, idle, fifo:P or rr:P (default: inherited).",
 )
 @click.option(
-    "--env", multiple=True, metavar="NAME=VALUE", help="Environment variable. Repeatable."
+    "--env",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Environment variable of the command. Repeatable.",
 )
 @click.option(
-    "--setup", metavar="CMD", help="Shell command once for each cell, before the first trial."
+    "--setup", metavar="CMD", help="Shell command once for each setting, before its first trial."
 )
-@click.option("--prepare", metavar="CMD", help="Shell command before each trial.")
+@click.option(
+    "--prepare",
+    metavar="CMD",
+    help="Shell command before each trial, also before its server starts.",
+)
 @click.option("--conclude", metavar="CMD", help="Shell command after each trial.")
 @click.option(
-    "--cleanup", metavar="CMD", help="Shell command once for each cell, after the last trial."
+    "--cleanup", metavar="CMD", help="Shell command once for each setting, after its last trial."
 )
 @click.option(
     "--check",
     metavar="CMD",
-    help="Validator of each trial, fed its output: 0 accept, 1 redo, 2 give up.",
+    help="Shell command that judges each trial and reads its output: exit code 0 accepts it, 1 "
+    "repeats it, 2 gives the setting up.",
 )
 @click.option(
     "--background",
     multiple=True,
     metavar="N[@nice=..,cpus=..]",
-    help="Busy competitors beside the command. Repeatable.",
+    help="N busy processes that compete with the command. Repeatable.",
 )
 @click.option(
     "--server",
     metavar="CMD|URL",
-    help="A server beside the command: a command that each trial starts, or the URL of one "
-    "elsewhere.",
+    help="A command that each trial starts before yours and ends after it, or the URL of a server "
+    "on another machine.",
 )
 @click.option(
     "--ready",
     metavar="HOW",
-    help="When the server is ready: tcp:PORT, tcp:HOST:PORT, line:REGEX of its output, "
-    "command:CMD that exits with 0, report, or launch.",
+    help="How to see that the server is ready: tcp:PORT, tcp:HOST:PORT, line:REGEX of its output, "
+    "command:CMD that exits with 0, report (it says so itself), or launch (at once).",
 )
-@click.option(
-    "--ready-within", metavar="TIME", help="Limit until the server is ready (default: 60s)."
-)
+@click.option("--ready-within", metavar="TIME", help="Time limit until then (default: 60s).")
 @click.option(
     "--attach",
     metavar="PID|unit:NAME|container:NAME",
-    help="A server that runs already: its CPU time, threads and waits are accounted, and nothing "
+    help="A server that runs already: its CPU time, threads and waits are measured, and nothing "
     "is done to it.",
 )
 @click.option(
     "--counters",
     metavar="URL|command:CMD",
-    help="Counters of a server elsewhere, in Prometheus' text format.",
+    help="Counters of a server on another machine, in Prometheus' text format.",
 )
 @click.option(
     "--extract",
     "extracts",
     multiple=True,
     metavar="NAME=REGEX[:unit[:higher|lower|failures]] | TOOL",
-    help="Read a figure out of the output (group 1), and say which direction is better, or that "
-    "it counts failures; "
-    "ROLE.NAME=… reads the output of another role. Or the figures of a TOOL: "
+    help="Read a figure out of the output: the text in the parentheses of the pattern, its unit, "
+    "and whether more or less is better, or that it counts failures. ROLE.NAME=… reads the output "
+    "of another role. Or read the figures of a TOOL: "
     f"{', '.join(TOOLS)}. Repeatable.",
 )
 @click.option(
     "--primary",
     metavar="NAME[:higher|lower]",
-    help="Figure by which a setting is recommended, and whose precision sets the number of trials "
+    help="The figure by which settings are compared, and whose precision sets the number of trials "
     "(default: that of the TOOL, the first rate of which more is better, or the wall time).",
 )
 @click.option(
@@ -153,23 +174,26 @@ _WORDS = "concurve.sweep.words"
     "work",
     multiple=True,
     metavar="NAME | scales | fixed",
-    help="Parameter that counts workers (default: threads and the like, or the only one that may; "
-    "none: none does). scales: each worker brings its own work. fixed: all cells do the same work.",
+    help="The parameter that counts workers (default: threads and the like, or the only one that "
+    "may; none: none does). scales: each worker brings its own work. fixed: all settings do the "
+    "same work.",
 )
 @click.option(
     "--condition",
     "conditions",
     multiple=True,
     metavar="NAME",
-    help="Parameter whose levels are met, not chosen: a setting is recommended under each of them "
+    help="A parameter that you do not choose: a setting is recommended under each of its levels "
     "(default: all but the workers and the controls; none: none is). Repeatable.",
 )
 @click.option(
     "--base",
     metavar="NAME=LEVEL,..",
-    help="Levels of the base cell (default: the lowest concurrency).",
+    help="The setting that speed-ups are against (default: that with the fewest workers).",
 )
-@click.option("--name", metavar="NAME", help="Name under which the run is stored.")
+@click.option(
+    "--name", metavar="NAME", help="Name of the run (default: sweep- and the program's name)."
+)
 @options.secret
 @options.protocol
 @options.exports

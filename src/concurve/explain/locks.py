@@ -481,7 +481,7 @@ def _where(cell: Breakdown) -> str:
     if _one_word(cell):
         at = min(1.0, sum(account.word.readings for account in cell.accounts) / seen)
         threads = max(account.word.threads for account in cell.accounts)
-        return f", {percent(at)} of that at one word where {threads} threads wait"
+        return f", {percent(at)} of that at one futex, where {threads} threads wait"
     # Who sleeps, or waits at a pipe, does not run, though nobody holds it up.
     running = min(cell.running, cell.ready) if "run_queue" in cell.columns else cell.running
     run = f"{number(running)} of {cell.threads} threads run"

@@ -9,6 +9,7 @@ import os
 import re
 import resource
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,15 @@ from concurve.host.machine_check import Item
 from concurve.host.quotas import cpu_quota
 
 _CPU = "sys/devices/system/cpu"
+
+#: What a virtual machine cannot change.
+_GUEST = Item(
+    "--",
+    "virtual machine",
+    "the host sets the clock of the CPUs, and may give them to others: trials that lose CPU time "
+    "are repeated",
+    "nothing in it ends that: measure at another hour, or wait: concurve sweep --wait-quiet 5m …",
+)
 
 #: A machine of fewer has none that a measurement could have for itself.
 CPUS_TO_SPARE = 4
@@ -40,14 +50,27 @@ def grants(facts: dict[str, Any], root: Path = Path("/"), runner: Path | None = 
 
 
 def quieting(facts: dict[str, Any], root: Path = Path("/")) -> list[Item]:
-    """How steady the CPUs are, with the command that makes them steadier."""
-    return [
+    """How steady the CPUs are, with the command that makes them steadier. A virtual machine is told
+    what can be done in it, and no more: its host has the frequency."""
+    items = [
         _governor(facts),
         _boost(facts, root),
         _smt(facts),
         _isolation(facts, root),
         _cgroup(facts),
     ]
+    if not facts.get("hypervisor"):
+        return items
+    return [_GUEST, *(item for item in items if item.mark != "--" or item.remedy)]
+
+
+def foremost(items: Sequence[Item]) -> str:
+    """What matters most of these, which are in the order of their weight, in short."""
+    of_weight = (item for item in items if item.mark == "!!")
+    found = next(of_weight, _GUEST if _GUEST in items else None)
+    if found is None:
+        return "nothing: the machine is quiet, and its CPUs are steady"
+    return f"{found.name}: {found.says.partition(': ')[0]}"
 
 
 def _cpus(facts: dict[str, Any]) -> Item:

@@ -112,12 +112,14 @@ Cell: TypeAlias = str | Text | tuple[Text, ...] | Number | Missing | Bar
 
 
 class Paragraph(msgspec.Struct, frozen=True):
-    """Some sentences; the ``lead`` before them names their subject."""
+    """Some sentences; the ``lead`` before them names their subject. ``of_charts``: they say how
+    to read charts, so a text without pictures leaves them out."""
 
     text: str
     tone: Tone = Tone.PLAIN
     lead: str = ""
     detail: Detail | None = None
+    of_charts: bool = False
 
     @property
     def after_lead(self) -> str:
@@ -229,9 +231,10 @@ class Chart(msgspec.Struct, frozen=True, dict=True):
 
     ``draw`` makes the Altair chart, when :attr:`spec` is first read: many views need none.
     ``wide`` charts hold several panels, or rows with long names, and need the full width.
-    ``curves`` are the labels of its curves, in the order of their colours, where a reader may hide
-    some. ``draw_other`` makes the same chart with the axes that ``other_axes`` names. ``zooms``: a
-    reader may stretch its horizontal axis.
+    ``in_table``: a table of the same document has its figures, so a text without pictures leaves it
+    out. ``curves`` are the labels of its curves, in the order of their colours, where a reader may
+    hide some. ``draw_other`` makes the same chart with the axes that ``other_axes`` names.
+    ``zooms``: a reader may stretch its horizontal axis.
     """
 
     name: str
@@ -243,6 +246,7 @@ class Chart(msgspec.Struct, frozen=True, dict=True):
     label: str = ""
     anchor: str = ""
     detail: Detail | None = Detail.FULL
+    in_table: bool = False
     curves: tuple[str, ...] = ()
     draw_other: Callable[[], Any] | None = None
     other_axes: str = ""
@@ -302,11 +306,15 @@ class Section(msgspec.Struct, frozen=True):
 
 class Overview(msgspec.Struct, frozen=True):
     """What a reader with a minute reads: the answers, the chart that shows them, and ``beside`` it
-    why it is so and how sure it is."""
+    why it is so and how sure it is. The first ``main`` answers are shown alike, above the others:
+    under several conditions each is as much asked for. ``figures`` has those of the chart, for
+    a text without pictures."""
 
     answers: tuple[Paragraph, ...]
     chart: Chart | None
     beside: tuple[Section, ...]
+    main: int = 1
+    figures: Table | None = None
     detail: Detail | None = None
 
     @property

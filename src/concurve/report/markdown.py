@@ -1,4 +1,5 @@
-"""A document as Markdown that GitHub renders: charts stand there in words, or as pictures."""
+"""A document as Markdown that GitHub renders. A chart stands there as a picture; without one, its
+figures as a table, or its words where no table has them."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ _BOLD = {Tone.STRONG, Tone.GOOD, Tone.BAD, Tone.WARNING}
 
 def to_markdown(document: Document, pictures: Mapping[str, str] | None = None) -> str:
     """The whole document. ``pictures`` are the files of charts by the names of the charts, relative
-    to it; of other charts their words stand there."""
+    to it; of other charts the figures or the words stand there."""
     shown = pictures or {}
     parts = [f"# {_text(document.title)}"]
     facts = [document.kicker, *(fact.text for fact in document.facts)]
@@ -64,6 +65,8 @@ def _block(block: Block, depth: int, pictures: Mapping[str, str]) -> Iterator[st
     match block:
         case Section():
             yield from _section(block, depth, pictures)
+        case Paragraph() if block.of_charts and not pictures:
+            pass
         case Paragraph():
             yield _paragraph(block)
         case List():
@@ -72,12 +75,8 @@ def _block(block: Block, depth: int, pictures: Mapping[str, str]) -> Iterator[st
             yield "\n".join(_fact(name, value) for name, value in block.pairs)
         case Table():
             yield _table(block)
-        case Chart() if block.name in pictures:
-            yield f"**{_text(block.title)}**"
-            yield f"![{_text(block.alternative)}]({pictures[block.name]})"
         case Chart():
-            label = f"**{_text(block.label)}** " if block.label else ""
-            yield f"{label}{_text(block.alternative)} The chart itself is in the HTML report."
+            yield from _chart(block, pictures)
         case Code():
             yield _code(block.text)
         case Caption():
@@ -87,14 +86,38 @@ def _block(block: Block, depth: int, pictures: Mapping[str, str]) -> Iterator[st
                 else (f"**{_text(block.title)}**")
             )
         case Overview():
-            yield from _blocks(block.blocks, depth, pictures)
+            yield from _overview(block, depth, pictures)
         case Collapsible():
             inside = _blocks(block.blocks, depth, pictures)
             yield from _details(_html(block.summary), inside, block.is_open)
 
 
+def _chart(chart: Chart, pictures: Mapping[str, str]) -> Iterator[str]:
+    """Its picture; else its words, where no table says the same."""
+    if chart.name in pictures:
+        yield f"**{_text(chart.title)}**"
+        yield f"![{_text(chart.alternative)}]({pictures[chart.name]})"
+    elif not chart.in_table:
+        said = chart.alternative
+        named = "" if said.startswith(chart.title) else f"{chart.title}."
+        lead = f"{chart.label} {named}".strip()
+        yield f"**{_text(lead)}** {_text(said)}" if lead else _text(said)
+
+
+def _overview(block: Overview, depth: int, pictures: Mapping[str, str]) -> Iterator[str]:
+    """The answers, their chart or its figures, and what stands beside it."""
+    yield from _blocks(block.answers, depth, pictures)
+    is_pictured = block.chart is not None and block.chart.name in pictures
+    shown = block.chart if is_pictured or block.figures is None else block.figures
+    yield from _blocks([shown] if shown else [], depth, pictures)
+    yield from _blocks(block.beside, depth, pictures)
+
+
 def _section(block: Section, depth: int, pictures: Mapping[str, str]) -> Iterator[str]:
-    inside = _blocks(block.blocks, depth + 1, pictures)
+    """A heading and what stands below it; nothing where that would be nothing."""
+    inside = list(_blocks(block.blocks, depth + 1, pictures))
+    if not inside:
+        return
     if block.folded and not block.is_main and depth == 1:
         yield from _details(f"<b>{_html(block.title)}</b> {_html(block.summary)}".rstrip(), inside)
         return

@@ -99,11 +99,12 @@ def _block(block: Block, width: int, indent: str = "") -> Iterator[Line]:
     say = partial(wrapped, width=width, indent=indent)
     match block:
         case Section():
-            yield Line()
-            if block.title:
-                yield from say(Line(f"{_lower(block.title)}:", "bold"))
-            yield from _blocks(block.blocks, width, indent)
-        case Paragraph():
+            inside = list(_blocks(block.blocks, width, indent))
+            if inside:
+                yield Line()
+                yield from say(Line(f"{_lower(block.title)}:", "bold")) if block.title else ()
+                yield from inside
+        case Paragraph() if not block.of_charts:
             yield from _paragraph(block, width, indent)
         case List():
             for item in block.items:
@@ -113,7 +114,7 @@ def _block(block: Block, width: int, indent: str = "") -> Iterator[Line]:
             yield from _facts(block, width, indent)
         case Table():
             yield from _as_text(block, width) if block.as_text else _grid(block, width)
-        case Chart():
+        case Chart() if not block.in_table:
             yield from say(Line(fmt.clean(f"{block.label} {block.alternative}".strip()), "dim"))
         case Code():
             text = fmt.clean(block.text.expandtabs())

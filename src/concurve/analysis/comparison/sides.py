@@ -253,7 +253,8 @@ def states(runs: Sequence[Findings]) -> list[str]:
             if others > 0:
                 said = (
                     f"{words.count(doubtful, 'trial')} {words.verb(doubtful, 'was', 'were')} "
-                    f"disturbed, and {words.verb(doubtful)} left out where enough others are in"
+                    f"disturbed, and {words.verb(doubtful)} left out where enough other trials "
+                    "remain"
                 )
             found.append(f"run {run.run.id}: {said}")
     return found

@@ -298,8 +298,8 @@ def _moved(head: RunHead, plan: Plan, cells: Sequence[CellFindings], doubtful: i
     higher = "higher" if shifts[most] > 0 else "lower"
     by = words.in_percent(abs(shifts[most]))
     return (
-        f"{left} left out where enough others are in; with {them} {name(plan, which.parameters)} "
-        f"would be {by} % {higher}."
+        f"{left} left out where enough other trials remain; with {them} "
+        f"{name(plan, which.parameters)} would be {by} % {higher}."
     )
 
 

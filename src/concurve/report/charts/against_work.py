@@ -106,6 +106,7 @@ def against_work(
         name=file_name(f"{name}-by-{work.name}"),
         title=heading,
         alternative=alternative(heading, marks.points, series, subject.scale),
+        in_table=True,
         remarks=(*rings, *remarks, *marks.remarks),
         wide=len(subject.panels) > 1,
         draw=lambda: styled(_drawn(subject, marks)),

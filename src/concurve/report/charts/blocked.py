@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from concurve.findings.explanation import CellExplanation, Explanation
 from concurve.findings.several import BlockedDifference
 from concurve.findings.stacks import BlockedStack, Frame, flames
@@ -52,25 +54,31 @@ def blocked(explanation: Explanation) -> list[Chart]:
     cells = [cell for cell in explanation.cells if cell.is_blocked and cell.has_places]
     cells.sort(key=lambda cell: -cell.blocked_ns)
     drawn = sorted(cells[:_CELLS_MAX], key=lambda cell: cell.index)
-    return [_chart(cell, explanation, number) for number, cell in enumerate(drawn, start=1)]
+    widest = max((cell.blocked_ns for cell in drawn), default=0.0)
+    charts = [_chart(it, explanation, number, widest) for number, it in enumerate(drawn, start=1)]
+    # How to read them is said below the first.
+    return charts[:1] + [msgspec.structs.replace(chart, remarks=()) for chart in charts[1:]]
 
 
-def _chart(cell: CellExplanation, explanation: Explanation, number: int) -> Chart:
+def _chart(cell: CellExplanation, explanation: Explanation, number: int, widest_ns: float) -> Chart:
+    """The graph of a cell, on the scale of all that are drawn: as wide as the widest needs."""
     bases = [it for it in explanation.cells if cell.base is not None and it.parameters == cell.base]
     base = bases[0].stacks if bases and bases[0].stacks else None
     frames = flames(cell.stacks, base, _SHARE_MIN, _DEPTH_MAX)
     compared = base is not None
-    panel = _Panel(frames, cell.blocked_ns, other="the base" if compared else "")
+    seen = _frames(cell.stacks, base, cell.blocked_ns, widest_ns)
+    panel = _Panel(seen, cell.blocked_ns, other="the base" if compared else "")
     return Chart(
         name=f"blocked-time-{number}",
         title=_title({name: cell.parameters[name] for name in explanation.factors}),
         alternative=_alternative(frames, cell.blocked_ns, compared),
         remarks=(
-            "Each row is called by the one below it; the width is blocked time of an operation.",
+            "Each row is called by the one below it; the width is blocked time of an operation, on "
+            "the same scale for each cell.",
             *(("A colour shows frames that take more or less than in the base.",) * compared),
         ),
         wide=True,
-        draw=lambda: _drawn([panel]),
+        draw=lambda: _drawn([panel], widest_ns),
     )
 
 
@@ -180,9 +188,12 @@ def _pair_panels(pair: BlockedDifference, titles: Sequence[str]) -> list[_Panel]
 
 
 def _frames(
-    own: Sequence[BlockedStack], other: Sequence[BlockedStack], whole: float, widest: float
+    own: Sequence[BlockedStack],
+    other: Sequence[BlockedStack] | None,
+    whole: float,
+    widest: float,
 ) -> list[Frame]:
-    """The frames of one of two graphs on one scale, as wide as the greater of them needs."""
+    """The frames of one of several graphs on one scale, as wide as the greatest of them needs."""
     share_min = min(1.0, _SHARE_MIN * widest / whole) if whole > 0 else 1.0
     return flames(own, other, share_min, _DEPTH_MAX)
 
@@ -190,11 +201,11 @@ def _frames(
 # -- the picture ------------------------------------------------------------------------------
 
 
-def _drawn(panels: Sequence[_Panel]) -> Any:
-    """The flame graphs one below another, on one scale."""
+def _drawn(panels: Sequence[_Panel], widest_ns: float = 0.0) -> Any:
+    """The flame graphs one below another, on one scale, which holds ``widest_ns`` as well."""
     import altair as alt
 
-    widest = max(panel.whole_ns for panel in panels)
+    widest = max(widest_ns, *(panel.whole_ns for panel in panels))
     scale = fmt.scale_for([widest], "ns")
     graphs = [_graph(panel, widest, scale, is_last=panel is panels[-1]) for panel in panels]
     if len(graphs) == 1:

@@ -50,6 +50,7 @@ def of_cells(findings: TrialFindings, name: str, *, marks_best: bool = False) ->
         name=file_name(f"{name}-by-cell"),
         title=title,
         alternative=alternative(title, rows.points, rows.series, scale),
+        in_table=True,
         remarks=(*rings, *rows.remarks),
         wide=True,
         draw=lambda: styled(_drawn(rows, label, scale)),

@@ -54,6 +54,7 @@ def composition(explanation: Explanation) -> Chart | None:
         title="Where the thread time of an operation goes",
         alternative="The thread time of an operation in each cell, divided into "
         f"{', '.join(parts)}. The table has the same figures.",
+        in_table=True,
         remarks=(f"The first {_CELLS_MAX} of {len(cells)} cells.",) if left_out else (),
         wide=len(panels) > 1 or not explanation.work,
         draw=lambda: _drawn(explanation, scale, rows),

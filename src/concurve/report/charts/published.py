@@ -52,6 +52,7 @@ def comparison_chart(table: PublishedTable) -> Chart | None:
         name="".join(char if char.isalnum() else "-" for char in name),
         title=title,
         alternative=f"{title}. The table above has the same figures.",
+        in_table=True,
         remarks=(CUT,) if cut else (),
         wide=len(_panels(points)) > 1,
         draw=lambda: _drawn(table, layout, held, points),

@@ -32,6 +32,7 @@ def waterfall(explanation: Explanation) -> Chart | None:
         title="From the ideal speed-up to the measured one",
         alternative=f"The measured speed-up of each cell over its base, and what was lost of the "
         f"ideal one to {named}. The table has the same figures.",
+        in_table=True,
         remarks=(f"The first {_CELLS_MAX} of {len(cells)} cells.",) if left_out else (),
         wide=False,
         draw=lambda: _drawn(rows, parts),

@@ -64,6 +64,9 @@ _OF_ONE = re.compile(r"\b(latency) of an? [^,]*, ")
 #: What follows a figure in a sentence on how it differs.
 _TELLING_VERBS = ("differs", "is")
 
+#: Of the whole run, and of its phase ``measure``: the same where a program reports no phase.
+_TWINS = {"run_seconds": "wall_seconds", "run_cpu_seconds": "cpu_seconds"}
+
 #: What compares a cell with its base.
 _RELATIVE = ("speedup", "efficiency")
 
@@ -93,10 +96,26 @@ def first(findings: Findings) -> Section:
     return Section("", (table, more, *_remarks(findings)))
 
 
+def few(findings: Findings) -> Table | None:
+    """The figure that compares the cells, and the speed-up: what the chart of the answer shows.
+    ``None`` for more cells than one looks at."""
+    if len(findings.cells) > _CELLS_FIRST:
+        return None
+    shown = (findings.ranked, "speedup")
+    table = _table(findings, [])
+    columns = [it for it in table.columns if it.role is Role.KEY or it.name in shown]
+    return msgspec.structs.replace(
+        table, columns=tuple(columns), legend=partial(_legend, findings), sortable=False
+    )
+
+
 def full(findings: Findings) -> Section:
     """The whole table."""
     trials = [Number(f"{cell.trials:,}", order=cell.trials) for cell in findings.cells]
     table = _table(findings, [Column("trials", trials, Role.NUMBER, wanted=_TRIALS)])
+    twins = _twins(findings)
+    columns = tuple(column for column in table.columns if column.name not in twins)
+    table = msgspec.structs.replace(table, columns=columns)
     missing = Paragraph(f"{fmt.MISSING} is a figure that could not be measured.", Tone.SOFT)
     notes = (
         Paragraph(item.sentence, Tone.SOFT) for item in findings.sentences if item.kind == "note"
@@ -120,9 +139,11 @@ def every(findings: Findings) -> Section:
     if len(cells) > _LISTED:
         text = f"of {len(cells)} cells: concurve export {findings.run.id} --format csv"
         return Section("", (Paragraph(text, Tone.SOFT, lead="all figures"),))
+    twins = _twins(findings)
     rows = [
         (name, cell, entry, entries.unit)
         for name in findings.names_in_order()
+        if name not in twins
         for info in [findings.indicator(name)]
         for entries in [_entries(cells, name, info.unit, findings.primary)]
         for cell, entry in zip(cells, entries.cells, strict=True)
@@ -144,7 +165,23 @@ def every(findings: Findings) -> Section:
         title="One row a figure of a cell.",
         whole=True,
     )
-    return Section("All figures", (table,), anchor="all-figures")
+    same = ", ".join(f"{name} (= {other})" for name, other in twins.items())
+    left = (Paragraph(f"{same}.", Tone.SOFT, lead="the same by another name"),) if same else ()
+    return Section("All figures", (table, *left), anchor="all-figures")
+
+
+def _twins(findings: Findings) -> dict[str, str]:
+    """Figures that another one says already in each cell, by their names: both names are known, and
+    the second is shown. What was asked for by its name is none."""
+    found = {}
+    for name in findings.names_in_order():
+        role, dot, of_role = name.rpartition(".")
+        twin = f"{role}{dot}{_TWINS.get(of_role, of_role)}"
+        pairs = [(cell.indicators.get(name), cell.indicators.get(twin)) for cell in findings.cells]
+        is_same = any(one for one, _ in pairs) and all(one == other for one, other in pairs)
+        if twin != name and is_same and name not in (findings.ranked, *findings.asked):
+            found[name] = twin
+    return found
 
 
 def _owners(findings: Findings, names: Sequence[str]) -> list[Column]:
@@ -170,7 +207,7 @@ def drawn(report: Report) -> Section | None:
     known = confidence(report)
     bars = f"Bars are {known} intervals. " if known else ""
     how = f"{bars}Each small dot is one trial; rejected trials are crosses."
-    return Section("Charts", (*found, Paragraph(how, Tone.SOFT)), anchor="charts")
+    return Section("Charts", (*found, Paragraph(how, Tone.SOFT, of_charts=True)), anchor="charts")
 
 
 def confidence(findings: Findings, names: Iterable[str] | None = None) -> str:

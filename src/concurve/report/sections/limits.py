@@ -391,12 +391,15 @@ def _left_out(cells: Sequence[CellExplanation]) -> str:
     torn, skipped, unknown = (
         sum(getattr(stacks, name) for stacks in known) for name in ("torn", "skipped", "unknown")
     )
-    if not torn + skipped + unknown:
-        return "no sample of a stack was dropped"
-    return (
-        f"of the samples of stacks {torn:,} were dropped because the thread ran meanwhile, "
-        f"{skipped:,} left out to keep sampling cheap, and {unknown:,} led to no function"
+    counted = (
+        (torn, "dropped because the thread ran meanwhile"),
+        (skipped, "not taken to keep sampling cheap"),
+        (unknown, "of no known function"),
     )
+    said = [f"{number:,} {what}" for number, what in counted if number]
+    if not said:
+        return "no sample of a stack was dropped"
+    return f"samples of stacks that are not shown: {words.listed(said)}"
 
 
 def _line(site: WaitSite) -> Cell:

@@ -4,6 +4,7 @@ is."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -41,7 +42,7 @@ from concurve.report.document import (
 )
 from concurve.report.losses import lost_to
 from concurve.report.sections import rejected
-from concurve.report.sections.figures import confidence
+from concurve.report.sections.figures import confidence, few
 from concurve.report.sections.limits import (
     certainty,
     is_share_told,
@@ -101,10 +102,13 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
     from concurve.report.charts import hero  # who looks at a table needs none
 
     beside = (_limits_of(limits), _how_sure(report, limits))
+    found = list(_those(report.sentences, "answer"))
     overview = Overview(
-        answers=tuple(_of_kind(report, "answer")),
+        answers=tuple(map(paragraph, found)),
         chart=hero(report),
         beside=tuple(item for item in beside if item is not None),
+        main=_main(report, found),
+        figures=few(report),
     )
     return Section("The answer", (overview,), anchor="findings")
 
@@ -169,6 +173,13 @@ def _told(findings: Findings, room: Room) -> list[Finding]:
         elif number < room.answers:
             told.append(item)
     return told
+
+
+def _main(findings: Findings, found: Sequence[Finding]) -> int:
+    """How many of the answers begin the list as the answer under a condition; else one."""
+    conditions = findings.conditions
+    under = (any(_is_under(item, it) for it in conditions) for item in found)
+    return max(1, sum(1 for _ in takewhile(bool, under)))
 
 
 def _is_under(item: Finding, condition: BestFinding) -> bool:

@@ -35,7 +35,6 @@ def section(findings: Findings) -> Section:
         "What was rejected",
         tuple(_blocks(findings)),
         anchor="rejected",
-        brief_title="",
         folded=True,
         summary=summary(findings),
     )

@@ -119,9 +119,34 @@ def brief_sections(
         all_of_them=set(topics) >= ALL_TOPICS,
         rejects_follow=Topic.REJECTED in topics,
     )
-    yield msgspec.structs.replace(table, blocks=(*table.blocks, *said))
+    asked = [it for it in _asked(findings, models, explanation, topics, limits, outputs) if it]
+    contents = _contents(asked) if set(topics) >= ALL_TOPICS else ()
+    yield msgspec.structs.replace(table, blocks=(*table.blocks, *said, *contents))
     if Topic.REJECTED not in topics:
         yield from map(rejected.output, outputs)
+    yield from asked
+    if not topics:
+        yield _more(findings)
+
+
+def _contents(found: Sequence[Section]) -> Iterator[Paragraph]:
+    """What follows the table, where it is more than a screen."""
+    titles = [it.title if it.brief_title is None else it.brief_title for it in found]
+    named = ", ".join(f"{title[0].lower()}{title[1:]}" for title in titles if title)
+    if named:
+        yield Paragraph(named, Tone.SOFT, lead="below")
+
+
+def _asked(
+    findings: Findings,
+    models: Sequence[ScalingFinding],
+    explanation: Explanation | None,
+    topics: Collection[Topic],
+    limits: Sequence[Limit],
+    outputs: Sequence[FailureOutput],
+) -> Iterator[Section | None]:
+    """The topics that were asked for: what the run says, how sure it is, and last what is long and
+    looked up."""
     if Topic.CLAIMS in topics:
         yield claims.brief(findings, explanation) or _none_of(Topic.CLAIMS, topics)
         yield assumed.section(findings)
@@ -135,12 +160,10 @@ def brief_sections(
         has_any = bool(findings.rejects)
         yield rejected.section(findings) if has_any else _none_of(Topic.REJECTED, topics)
         yield from map(rejected.output, outputs)
-    if Topic.FIGURES in topics:
-        yield figures.every(findings)
     if Topic.MACHINE in topics:
         yield machine.section(findings)
-    if not topics:
-        yield _more(findings)
+    if Topic.FIGURES in topics:
+        yield figures.every(findings)
 
 
 def _none_of(topic: Topic, topics: Collection[Topic]) -> Section | None:
