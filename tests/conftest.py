@@ -115,8 +115,10 @@ SIMULATIONS = {
 #: The files that take longest, the longest first: they begin first, so that none of them runs alone
 #: at the end, while the other processes of `make test` have nothing left to do.
 LONG = (
-    "benches/test_benches.py", "cli/test_cli.py", "subjects/test_storage.py",
-    "analysis/test_judging_noise.py", "cli/test_streams.py", "subjects/test_server_damage.py",
+    "benches/test_benches.py", "analysis/test_judging_noise.py", "studies/test_tpcb_multicore.py",
+    "cli/test_cli.py", "studies/test_kernel_mode.py", "subjects/test_storage.py",
+    "cli/test_streams.py", "benches/test_simulated_runs.py", "studies/test_over_hosts.py",
+    "subjects/test_server_damage.py",
 )  # fmt: skip
 
 

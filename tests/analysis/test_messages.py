@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 import concurve.analysis
+from concurve.findings.run import Finding
 from tests.analysis.message_kinds import KINDS, sentences_of
 
 FOLDER = Path(__file__).parent / "messages"
@@ -45,10 +46,20 @@ SOURCES = (
 )
 
 
+#: The lines of the sources that the kinds run, by file.
+RUN: dict[str, set[int]] = defaultdict(set)
+
+
 @cache
+def sentences(name: str) -> list[Finding]:
+    """What is said of a kind, which is run once for all tests: that takes most of their time."""
+    with lines_into(RUN):
+        return sentences_of(name)
+
+
 def said(name: str) -> str:
     _, begins = KINDS[name]
-    every = sentences_of(name)
+    every = sentences(name)
     found = [item for item in every if re.match(begins, item.sentence)]
     assert found, (begins, [item.sentence for item in every])
     return f"{found[0].kind}:\n{textwrap.fill(found[0].sentence, 98)}\n"
@@ -78,14 +89,13 @@ def test_a_message_is_short(name: str) -> None:
 
 def test_every_sentence_has_a_kind() -> None:
     """Every statement that words a sentence is run by a kind."""
-    with lines_run() as run:
-        for name in KINDS:
-            sentences_of(name)
+    for name in KINDS:
+        sentences(name)
     missing = [
         f"{file.relative_to(ANALYSIS)}:{first}: {text}"
         for file in SOURCES
         for first, last, text in worded(file)
-        if not run[str(file)] & set(range(first, last + 1))
+        if not RUN[str(file)] & set(range(first, last + 1))
     ]
     assert not missing, "\n".join(missing)
 
@@ -109,10 +119,9 @@ def worded(file: Path) -> Iterator[tuple[int, int, str]]:
 
 
 @contextmanager
-def lines_run() -> Iterator[dict[str, set[int]]]:
-    """The lines of the sources that run meanwhile, by file."""
+def lines_into(found: dict[str, set[int]]) -> Iterator[None]:
+    """Add the lines of the sources that run meanwhile, by file."""
     files = set(map(str, SOURCES))
-    found: dict[str, set[int]] = defaultdict(set)
 
     def called(frame: FrameType, event: str, argument: Any) -> Any:
         return within if frame.f_code.co_filename in files else None
@@ -124,6 +133,6 @@ def lines_run() -> Iterator[dict[str, set[int]]]:
     before = sys.gettrace()
     sys.settrace(called)
     try:
-        yield found
+        yield
     finally:
         sys.settrace(before)

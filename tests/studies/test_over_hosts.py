@@ -11,6 +11,7 @@ from concurve.definition.catalogue import find_study
 from concurve.definition.inventory import Inventory
 from concurve.definition.pointing import Pointing, point
 from concurve.definition.study import Study
+from concurve.definition.study_check import with_rules
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.planning.plan import make_plan, trial_spec
@@ -101,6 +102,9 @@ def test_an_engine_in_the_loads_own_process_is_on_the_first_host(name: str) -> N
 
 # -- tiny versions, whole ---------------------------------------------------------------------
 
+#: One trial of each cell shows where its roles run and whom they reach; more show it again.
+ONE_TRIAL = {"repeats_min": 1, "repeats_max": 1, "redo_max": 0}
+
 TINY = {
     "enqueue-io-threads": (
         "procedure=document", "target=worker", "cpus=1", "processes=4", "io-threads=1,2",
@@ -135,13 +139,14 @@ def agents(tmp_path: Path) -> Iterator[Agents]:
 def test_a_tiny_version_runs_over_two_hosts(agents: Agents, name: str, tmp_path: Path) -> None:
     if LACKING.get(name):
         pytest.skip(LACKING[name])
-    study = point(find_study(name, 2), Pointing(levels=TINY[name]), 2)
+    study = with_rules(point(find_study(name, 2), Pointing(levels=TINY[name]), 2), ONE_TRIAL)
     store = Store(str(tmp_path / "runs.db"))
     with agents.connected() as engine:
         head = new_head(study, "quick", 1, "again", engine.inventory, engine)
         Runner(head, store, engine, site=engine).start()
     raw = list(store.records(head.id))
-    assert raw
+    cells = len(make_plan(study, "quick", 1).cells)
+    assert sorted(row.key.cell for row in raw) == list(range(cells))
     password = KNOWN.reveal("{secret:RUN_PASSWORD}").encode()
     assert len(password) == 32
     for _, packed in raw:

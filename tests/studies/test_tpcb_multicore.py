@@ -246,7 +246,8 @@ def test_a_trial_that_breaks_an_invariant_is_no_figure(lab: real.Lab) -> None:
     late = role.replace('after = ["{with.load}"]', 'after = ["background"]')
     assert late != role
     replace(file, '"target", "verify"]\n', '"target"]\n\n' + unknown + late)
-    done = lab.run("run", str(file), "--effort", "quick",
+    done = lab.run("run", str(file), "--effort", "quick", "--set", "cpus=1",
+                   "--set", "latching=record",
                    XDG_CACHE_HOME=str(lab.folder / "cache"))  # fmt: skip
     assert done.returncode != 0
     assert "are found: 10 too many" in done.stderr
