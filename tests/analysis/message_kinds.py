@@ -38,6 +38,7 @@ from tests.analysis.test_failed_loads import FILE, LOAD, wrk
 from tests.analysis.test_hosts import Slower, measured
 from tests.analysis.test_own_latencies import run_of_wrk
 from tests.analysis.test_quiet import HALVES, busy, run_with, unequal
+from tests.analysis.test_response_sizes import run_of_sizes
 from tests.analysis.test_shapes import run_of as shaped
 from tests.helpers import meant
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
@@ -602,6 +603,9 @@ kind(
     "latency-by-wrk-too-high",
     "The latency by wrk contradicts Little's law in 5 of 5 cells: .* it did not send",
 )(lambda: run_of_wrk(1.5))
+kind(
+    "responses-of-different-sizes", "The responses differ in size: 1,022 bytes in the mean with n=1"
+)(lambda: run_of_sizes(0.25))
 kind("nothing-is-read", "Wall time is the same in all cells. If")(
     _case("fixed time, and nothing is read")
 )
