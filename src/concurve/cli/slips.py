@@ -1,20 +1,23 @@
-"""Options of other tools that are typed for ours: what is meant."""
+"""Options of other tools that are typed for those of a sweep: what to type in their place."""
 
 from __future__ import annotations
 
 import click
 
-_PARAMETER = "-P NAME LEVELS, as in -P threads 1,2,4"
-_REPEATS = "--repeats 5..20: the least and the greatest number of trials of a setting"
+_PARAMETER = "A parameter is -P NAME LEVELS, as in -P threads 1,2,4."
+_REPEATS = "The least and the greatest number of trials of a setting: --repeats 5..20."
 _COMMAND = (
-    "it behind --, where the command has it; to vary it: -P threads 1,2,4 -- COMMAND {threads}"
+    "Options of the command stand with it, behind --. To measure levels of one: "
+    "-P threads 1,2,4 -- COMMAND {threads}"
 )
 _WARM_UP = (
-    "a warm-up of the command itself, or --prepare CMD before each trial; of a program that "
-    "reports a phase measure, the rest does not count"
+    "Each trial is a new process: let the command warm up and then report a phase measure, or do "
+    "it by --prepare CMD."
 )
+_TIMES = "The whole run has --max-time 5m, one trial --timeout 30s."
+_FILES = "Files are written by --export-json, --export-csv, --export-markdown and --export-html."
 
-#: What is meant by each, for verbs that measure a command.
+#: What to type, and the options in whose place.
 _MEANT = {
     _PARAMETER: (
         "-p", "-L", "--param", "--params", "--parameters", "--parameter-list", "--parameter-scan",
@@ -29,10 +32,10 @@ _MEANT = {
         "--duration", "-d", "-T",
     ),
     _WARM_UP: ("-w", "--warmup", "--warm-up"),
-    "--max-time 5m, the allowance of the whole run, or --timeout 30s, the limit of a trial": (
+    _TIMES: (
         "--time", "--time-limit", "--limit", "--max-duration",
     ),
-    "--export-json FILE, --export-csv FILE or --export-html FILE": (
+    _FILES: (
         "-o", "--output", "--out", "--json", "--csv", "--html",
     ),
 }  # fmt: skip
@@ -46,5 +49,5 @@ def as_meant(error: click.NoSuchOption) -> click.NoSuchOption | None:
     meant = _BY_OPTION.get(error.option_name)
     if verb != "sweep" or meant is None:
         return None
-    message = f"No such option '{error.option_name}'. Is this meant: {meant}?"
+    message = f"No such option '{error.option_name}'. {meant}"
     return click.NoSuchOption(error.option_name, message, None, error.ctx)
