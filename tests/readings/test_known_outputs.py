@@ -120,6 +120,13 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
         "requests_per_second": 14321.1203, "latency_seconds": 0.5e-3,
         "latency_seconds_p99": 1.9e-3, "operations": 28673,
         "response_bytes": 6}),
+    "bombardier-1.1": ("bombardier", {
+        "requests_per_second": 48231, "latency_seconds": 1.32e-3, "operations": 200000,
+        "failed_responses": 0, "request_errors": 0}),
+    "bombardier-1.2-errors": ("bombardier", {
+        "requests_per_second": 9052.87, "latency_seconds": 3.51e-3,
+        "latency_seconds_p99": 18.02e-3, "operations": 45280, "failed_responses": 700,
+        "request_errors": 468}),
     "h2load-1.52": ("h2load", {
         "requests_per_second": 13522.0, "latency_seconds": 591e-6, "operations": 27044,
         "failed_requests": 0}),
