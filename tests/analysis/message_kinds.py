@@ -39,7 +39,9 @@ from tests.analysis.test_failed_loads import FILE, LOAD, wrk
 from tests.analysis.test_hosts import Slower, measured
 from tests.analysis.test_own_latencies import run_of_wrk
 from tests.analysis.test_quiet import HALVES, busy, run_with, unequal
+from tests.analysis.test_response_sizes import run_of_sizes
 from tests.analysis.test_shapes import run_of as shaped
+from tests.analysis.test_slowed import notes_at
 from tests.helpers import meant
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import looking_run, made_run
@@ -630,6 +632,12 @@ kind(
     "latency-by-wrk-too-high",
     "The latency by wrk contradicts Little's law in 5 of 5 cells: .* it did not send",
 )(lambda: run_of_wrk(1.5))
+kind(
+    "responses-of-different-sizes", "The responses differ in size: 1,022 bytes in the mean with n=1"
+)(lambda: run_of_sizes(0.25))
+kind("measuring-slows-switches", "target switched 30,000 times a second with threads=2")(
+    lambda: notes_at(2000, 30_000)
+)
 kind("nothing-is-read", "Wall time is the same in all cells. If")(
     _case("fixed time, and nothing is read")
 )

@@ -306,6 +306,28 @@ def test_the_role_is_named_and_a_server_that_did_not_answer_is_doubted(store: St
     assert found.cells[0].trials and "is it the process" not in found.cells[0].evidence
 
 
+@pytest.mark.parametrize("marks", [False, True])
+def test_a_server_whose_load_marks_no_phase_is_said_to_hold_its_idle_time(
+    store: Store, marks: bool
+) -> None:
+    def made(threads: int) -> TrialRecord:
+        server = role([thread(0.5, poll=0.5)], None, phase=marks)
+        return record(server, role([thread(0.5, name="load")], 1000, "load", phase=marks))
+
+    roles = (
+        Role(name="target", command=("true", "{threads}"), end="serve"),
+        Role(name="load", command=("true",), purpose="load"),
+    )
+    found = explaining.explain_run(store, store.find_run(run_of(store, made, roles=roles)))
+    said = [note for note in found.notes if "marks no phase" in note]
+    assert len(said) == (0 if marks else 1)
+    assert all(len(note.split()) <= 40 for note in said)
+
+
+def test_no_phase_is_asked_of_a_program_alone(store: Store) -> None:
+    assert not [note for note in explained(store).notes if "marks no phase" in note]
+
+
 def test_one_cell_alone(store: Store) -> None:
     study = msgspec.structs.replace(small_study(FIVE, threads=(4,)))
     found = explained(store, factors=study.factors)

@@ -22,6 +22,7 @@ from concurve.measuring.heads import new_head, with_allowance
 from concurve.measuring.judgement import ready_remedy
 from concurve.measuring.laboratory import Runner
 from concurve.measuring.quiet import Asked
+from concurve.planning.protocol import shown_state
 from concurve.store import Store
 from concurve.store.rows import TrialKey
 from concurve.store.run_head import RunHead, decode_head
@@ -455,6 +456,7 @@ def test_a_plan_too_long_ends_with_what_fits_and_goes_on_with_more_time(store: S
     ((state, reason),) = states(store)
     assert state == "complete"
     assert reason == "time allowance of 2.4 s: the next block did not fit after 2 of 3 blocks"
+    assert shown_state(state, reason) == "out of time"
     short = findings_of(store, store.find_run("last")).cells
     assert [cell.status for cell in short] == ["partial", "partial"]
     limit = "no more of its trials fitted in the time allowance of 2.4 s; "

@@ -40,18 +40,21 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
     "wrk-4.1": ("wrk", {
         "requests_per_second": 21132.07, "latency_seconds": 525.29e-6,
         "latency_seconds_p99": 1.56e-3, "operations": 44377, "failed_responses": 12,
-        "wrk_threads": 2, "wrk_connections": 16}),
+        "response_bytes": 4.54 * 1024**2 / 44377, "wrk_threads": 2, "wrk_connections": 16}),
     "wrk-4.1-errors": ("wrk", {
         "requests_per_second": 12093.62, "latency_seconds": 1.29e-3, "operations": 12107,
         "failed_responses": 12107, "socket_errors": 123, "late_responses": 7,
+        "response_bytes": 3.72 * 1024**2 / 12107,
         "wrk_threads": 2, "wrk_connections": 100}),
     "wrk-4.2-short": ("wrk", {
         "requests_per_second": 35710.03, "latency_seconds": 79.41e-3, "operations": 1080925,
-        "socket_errors": 2847, "late_responses": 4898, "wrk_threads": 12,
+        "socket_errors": 2847, "late_responses": 4898,
+        "response_bytes": 191.69 * 1024**2 / 1080925, "wrk_threads": 12,
         "wrk_connections": 400}),
     "wrk2-4.0": ("wrk", {
         "requests_per_second": 2000.28, "latency_seconds": 6.6e-3,
-        "latency_seconds_p99": 10.69e-3, "operations": 60018}),
+        "latency_seconds_p99": 10.69e-3, "operations": 60018,
+        "response_bytes": 19.81 * 1024**2 / 60018}),
     "sysbench-1.0-oltp": ("sysbench", {
         "events_per_second": 30.94, "latency_seconds": 64.51e-3, "latency_seconds_p95": 86e-3,
         "operations": 620, "failed_events": 0}),
@@ -97,23 +100,33 @@ EXPECTED: dict[str, tuple[str, dict[str, float]]] = {
         "operations": 180, "failed_share": 12.5}),
     "ab-2.3": ("ab", {
         "requests_per_second": 9932.36, "latency_seconds": 0.805e-3, "operations": 2000,
-        "failed_requests": 0}),
+        "failed_requests": 0, "response_bytes": 6}),
     "ab-2.3-errors": ("ab", {
         "requests_per_second": 50053.81, "latency_seconds": 0.16e-3, "operations": 2000,
-        "failed_requests": 0, "failed_responses": 500}),
+        "failed_requests": 0, "failed_responses": 500, "response_bytes": 6}),
     "hey-0.1.5": ("hey", {
         "requests_per_second": 4541.3266, "latency_seconds": 1.7e-3,
-        "latency_seconds_p99": 12.3e-3, "operations": 2000, "failed_responses": 500}),
+        "latency_seconds_p99": 12.3e-3, "operations": 2000, "failed_responses": 500,
+        "response_bytes": 6}),
     "hey-0.1.5-errors": ("hey", {
         "requests_per_second": 1657.1286, "latency_seconds": 4.4e-3,
-        "latency_seconds_p99": 23.8e-3, "operations": 200, "request_errors": 6}),
+        "latency_seconds_p99": 23.8e-3, "operations": 200, "request_errors": 6,
+        "response_bytes": 6}),
     "oha-1.9-errors": ("oha", {
         "requests_per_second": 16947.3796, "latency_seconds": 0.4706e-3,
         "latency_seconds_p99": 4.412e-3, "operations": 2000, "failed_responses": 400,
-        "request_errors": 60}),
+        "request_errors": 60, "response_bytes": 6}),
     "oha-0.5": ("oha", {
         "requests_per_second": 14321.1203, "latency_seconds": 0.5e-3,
-        "latency_seconds_p99": 1.9e-3, "operations": 28673}),
+        "latency_seconds_p99": 1.9e-3, "operations": 28673,
+        "response_bytes": 6}),
+    "bombardier-1.1": ("bombardier", {
+        "requests_per_second": 48231, "latency_seconds": 1.32e-3, "operations": 200000,
+        "failed_responses": 0, "request_errors": 0}),
+    "bombardier-1.2-errors": ("bombardier", {
+        "requests_per_second": 9052.87, "latency_seconds": 3.51e-3,
+        "latency_seconds_p99": 18.02e-3, "operations": 45280, "failed_responses": 700,
+        "request_errors": 468}),
     "h2load-1.52": ("h2load", {
         "requests_per_second": 13522.0, "latency_seconds": 591e-6, "operations": 27044,
         "failed_requests": 0}),
@@ -207,7 +220,8 @@ def test_a_tool_has_a_primary_figure_with_a_direction_and_a_unit(tool: str) -> N
     # What a tool was told, and prints, is neither better nor worse.
     told = {"wrk_threads", "wrk_connections"} if tool == "wrk" else set()
     undirected = {it.indicator.name for it in (first, *others) if it.indicator.better == "neither"}
-    assert undirected == told
+    # Neither is the size of what it was sent.
+    assert undirected - {"response_bytes"} == told
 
 
 def test_of_several_runs_of_k6_the_last_one_counts() -> None:
@@ -264,3 +278,27 @@ def test_the_output_of_another_program_has_none_of_it(tool: str) -> None:
     first = parse_extract(tool)[0]
     with pytest.raises(MissedExtractError):
         extracted(first.extract, role_of("done in 5 s\n12 files, 3 errors\n"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "printed", "figure"),
+    [
+        (r"(?P<per>\d+) in (\d+)(?P<unit>MB)", "4 in 8MB", 2e6),
+        (r"(?P<per>\d+) in (\d+)(?P<unit1024>[KM]?B)", "4 in 8MB", 2 * 1024**2),
+        (r"(?P<per>\d+) in (\d+)(?P<unit1024>[KM]?B)", "4 in 8B", 2),
+        # A name that only begins so is that of the figure.
+        (r"(?P<percent>\d+) %, (\d+)", "4 %, 8", 4),
+    ],
+)
+def test_a_figure_may_be_divided_by_a_count_beside_it(
+    pattern: str, printed: str, figure: float
+) -> None:
+    (found,) = parse_extract(f"size={pattern}")
+    assert extracted(found.extract, role_of(printed)) == figure
+
+
+def test_nothing_is_divided_by_no_count() -> None:
+    (found,) = parse_extract(r"size=(?P<per>\d+) in (\d+)B")
+    with pytest.raises(MissedExtractError) as missed:
+        extracted(found.extract, role_of("0 in 8B"))
+    assert "divided by '0'" in missed.value.reason

@@ -22,6 +22,13 @@ def run(number: int, **more: str) -> Listed:
     return base._replace(**more)  # type: ignore[arg-type]
 
 
+def test_a_run_that_ended_with_its_time_is_not_called_complete() -> None:
+    cut = run(4, reason="time allowance of 3 s: the next block did not fit after 1 of 5 blocks")
+    assert (cut.shown_state, run(4).shown_state) == ("out of time", "complete")
+    stopped = cut._replace(state="interrupted")
+    assert stopped.shown_state == "interrupted"
+
+
 RUNS = [run(1), run(2, study="locks", state="failed", reason="Disk Full"), run(3, machine="other")]
 
 

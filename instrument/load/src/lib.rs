@@ -144,7 +144,9 @@ fn measure(
     let machine = MachineBefore::outside_trials(reporter);
     let counted = drive::run(plan, load, reporter, stop, observers)?;
     let machine_busy = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
-    let mut figures = Figures::of(plan, load.pace, counted.tallies, machine_busy);
+    let mut figures = Figures::of(plan, counted.pace, counted.tallies, machine_busy);
+    figures.greatest = counted.greatest;
+    figures.warnings.extend(figures.busy_before(plan));
     figures.warnings.extend(counted.unmarked);
     let mut failures = counted.failures;
     if let Some(dataset) = &mut dataset {

@@ -117,9 +117,8 @@ def _run() -> int:
     except OutputError:
         raise
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption) and error.possibilities:
-            near = _nearest(error.option_name, error.possibilities)
-            error = click.NoSuchOption(error.option_name, error.message, near, error.ctx)
+        if isinstance(error, click.NoSuchOption):
+            error = _with_meant(error)
         shown = io.StringIO()
         error.show(file=shown)
         say(shown.getvalue().rstrip())
@@ -139,13 +138,23 @@ def _run() -> int:
     return 0
 
 
+def _with_meant(error: click.NoSuchOption) -> click.NoSuchOption:
+    """The error with the option that is meant, if one is known or near."""
+    from concurve.cli.slips import as_meant
+
+    if known := as_meant(error):
+        return known
+    near = _nearest(error.option_name, error.possibilities or ())
+    return click.NoSuchOption(error.option_name, error.message, near, error.ctx)
+
+
 def _nearest(name: str, options: Sequence[str]) -> list[str]:
     """The options that are about as near to a name as the nearest: click names all that have a few
     letters in common."""
     from difflib import SequenceMatcher
 
     near = {option: SequenceMatcher(None, name, option).ratio() for option in options}
-    return [option for option in options if near[option] >= max(near.values()) - _AS_NEAR]
+    return [it for it in options if near[it] >= max(near.values(), default=0.0) - _AS_NEAR]
 
 
 def _hide_secrets() -> None:

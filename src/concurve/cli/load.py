@@ -14,6 +14,7 @@ HELP = """Put load on a server, and say how it answered.
 Examples:
   concurve load redis://127.0.0.1:6379 --sessions 50 --duration 10s
   concurve load redis://127.0.0.1:6379 --mix get=80,set=20 --rate 20000
+  concurve load redis://127.0.0.1:6379 --rate 50% --duration 10s
   concurve load redis://127.0.0.1:6379 --slo p99=2ms,errors=0.1%
   concurve load redis://127.0.0.1:6379 --slo p99=2ms --rate 20000   # exit code 0, 10 or 11
   concurve load sqlite:bank.db --workload tpcb-rw3 --init --verify

@@ -50,6 +50,8 @@ def verb(study: str | None, db: str | None) -> None:
 
 
 def _runs(store: Store, rows: list[RunRow]) -> Iterator[str]:
+    from concurve.planning.protocol import shown_state
+
     of = {
         member.run: f"  of {row.id}"
         for row in store.campaigns()
@@ -58,7 +60,7 @@ def _runs(store: Store, rows: list[RunRow]) -> Iterator[str]:
     width = max(len(row.study) for row in rows)
     for row in rows:
         count = format_count(store.count(row.id), "trial")
-        state = f"{row.state}{of.get(row.id, '')}{_why(row)}"
+        state = f"{shown_state(row.state, row.reason)}{of.get(row.id, '')}{_why(row)}"
         yield f"{row.id}  {row.study:<{width}}  {count:>12}  {state}"
 
 

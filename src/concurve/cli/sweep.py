@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: The tools of ``definition/known_outputs.toml``, written here so that no verb waits for that file.
 TOOLS = ("hyperfine", "pgbench", "redis-benchmark", "wrk", "sysbench", "sysbench-fileio", "fio",
-         "k6", "ab", "hey", "oha", "h2load", "vegeta", "memtier_benchmark", "ycsb", "iperf3", "jmh",
-         "jmh-time", "criterion", "google-benchmark")  # fmt: skip
+         "k6", "ab", "hey", "oha", "bombardier", "h2load", "vegeta", "memtier_benchmark", "ycsb",
+         "iperf3", "jmh", "jmh-time", "criterion", "google-benchmark")  # fmt: skip
 
 HELP = """Measure a command over all combinations of its parameters' levels.
 

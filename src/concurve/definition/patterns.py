@@ -31,6 +31,12 @@ SEARCH_SECONDS = 5.0
 #: Groups whose names begin so hold the unit that a program chose for its number.
 UNIT = "unit"
 
+#: Of these units the prefixes are those of 1024 though they look like those of 1000.
+BINARY_UNIT = "unit1024"
+
+#: Groups that are named so hold a count by which the number is divided.
+PER = re.compile(r"per\d*")
+
 #: What RE2 calls the things that users of other dialects miss.
 _MISSING = {
     "invalid perl operator": "RE2 has no look-around: write the text around the group",

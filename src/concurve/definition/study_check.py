@@ -15,7 +15,7 @@ from concurve.definition.inventory import ANY, EACH, HOST_PREFIX, host_names, is
 from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
-from concurve.definition.patterns import UNIT, compiled, group_can_be
+from concurve.definition.patterns import PER, UNIT, compiled, group_can_be
 from concurve.definition.starters import container_of
 from concurve.definition.study import (
     BUILT_IN,
@@ -249,8 +249,10 @@ def _check_extracts(study: Study, where: Origins) -> None:
             expression = compiled(extract.pattern)
         except StudyError as error:
             raise StudyError(f"{place}: {error.what}", error.remedy) from error
-        units = sum(name.startswith(UNIT) for name in expression.groupindex)
-        if expression.groups - units < 1:
+        names = expression.groupindex
+        units = sum(name.startswith(UNIT) for name in names)
+        counts = sum(PER.fullmatch(name) is not None for name in names)
+        if expression.groups - units - counts < 1:
             raise StudyError(
                 f"{place}: '{extract.pattern}' has no group for the figure",
                 r"parentheses around the figure: 'took (\d+) ms'",

@@ -108,6 +108,7 @@ class Account(NamedTuple):
     run, ``blocks`` how many the role read and wrote in its whole life; each ``None`` where it is
     not known. ``apart``: each active thread is a process of its own. ``measured`` is the part of
     the trial in which what is explained was done; ``is_marked``: the program marked it as a phase.
+    ``is_lifetime``: of a role that serves its whole life is known, and not the phase of its load.
     ``may_share_cores``: the machine is a virtual
     one, which does not tell which of its CPUs share a core of the host.
     """
@@ -166,6 +167,7 @@ class Account(NamedTuple):
     foreign_on_bound: Taken | None = None
     measured: float = 1.0
     is_marked: bool = False
+    is_lifetime: bool = False
     judged: tuple[Taken, Taken] = (Taken(0, 1), Taken(0, 1))
 
     @property
@@ -302,6 +304,7 @@ def account(
         blocks=_blocks(role.usage),
         may_share_cores=is_virtual and cores in (None, machine.cpus),
         is_marked=bool(phases) and not roles.serving,
+        is_lifetime=bool(roles.serving) and not phases,
         apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
         foreign_on_bound=foreign_on_bound(record),
         measured=measured,

@@ -231,6 +231,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         notes=(
             *_notes(findings, breakdowns, asked, counted, read.set_aside),
             *_of_speedups(findings, cells, breakdowns),
+            *_of_lifetimes(breakdowns),
         ),
         warnings=_warnings(findings, cells),
         over_hosts=findings.run.over_hosts,
@@ -590,6 +591,16 @@ def _of_speedups(
         yield (
             "A speed-up here is the ratio of the mean times of all trials, so that its parts add "
             "up. concurve show compares the trials of each block: its speed-up may differ a little."
+        )
+
+
+def _of_lifetimes(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
+    """What the thread time of a server holds whose load marks no phase."""
+    if any(account.is_lifetime for it in breakdowns.values() for account in it.accounts):
+        yield (
+            "The load marks no phase, so the server's times are those of its whole trial: they "
+            "hold what it waits before the load and after it. A load that reports the phase "
+            f"`{MEASURE_PHASE}` leaves that out."
         )
 
 

@@ -67,6 +67,12 @@ class Stop(NamedTuple):
     reason: str
 
 
+def shown_state(state: str, reason: str) -> str:
+    """The state of a run as a list shows it: one that ended with its time allowance, before its
+    trials were done, is stored as complete, since nothing failed, and is not called so."""
+    return "out of time" if state == "complete" and reason.startswith(f"{CUT} of ") else state
+
+
 class StopReason(Enum):
     """What set the number of trials of a cell, in the words of reports; ``{}`` is this number."""
 

@@ -3,7 +3,8 @@
 The number is the first group of a pattern that is no unit, or its group ``value``, or its group
 ``decimal``, in which a comma is a decimal point; elsewhere commas divide thousands. A group
 ``unit`` holds the unit that the program chose, and the figure is converted to the base unit
-(seconds, bytes, 1/s).
+(seconds, bytes, 1/s); in a group ``unit1024`` MB are 1024 × 1024 bytes. The number is divided by
+that of a group ``per``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import string
 from difflib import SequenceMatcher
 from typing import Any
 
-from concurve.definition.patterns import SEARCH_SECONDS, UNIT, matches
+from concurve.definition.patterns import BINARY_UNIT, PER, SEARCH_SECONDS, UNIT, matches
 from concurve.definition.study import Extract
 from concurve.definition.units import in_base_unit
 from concurve.errors import StudyError
@@ -42,6 +43,9 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{2,3})*,\d{3}(\.\d*)?([eE][-+]?\d
 
 #: What stands before a decimal comma where points or blanks divide the thousands.
 _DIVIDED = re.compile(r"[-+]?\d{1,3}([.\s]\d{3})+")
+
+#: A prefix, and what it is of.
+_WITH_PREFIX = re.compile(r"([KMGT])(\w*)")
 
 #: With these JMH begins a score that it rounded to a power of ten, the second where the locale has
 #: no such sign.
@@ -198,6 +202,8 @@ def _value(match: Any) -> float:
         _UnreadError: it is no finite number, or its unit is not known.
     """
     figure, unit = _parsed(match), _named(match, UNIT)
+    if _named(match, BINARY_UNIT):
+        unit = _WITH_PREFIX.sub(r"\1i\2", unit)
     factor = in_base_unit(unit)
     if factor is None:
         raise _UnreadError(
@@ -206,7 +212,22 @@ def _value(match: Any) -> float:
         )
     if not math.isfinite(figure * factor):
         raise _UnreadError(f"{_number(match)!r} is not finite", "a group around a finite number")
-    return figure * factor
+    return figure * factor / _count(match)
+
+
+def _count(match: Any) -> float:
+    """What the number of a match is divided by: 1 where that is nothing.
+
+    Raises:
+        _UnreadError: it is no count above 0.
+    """
+    groups = match.groupdict().items()
+    printed = next((text for name, text in groups if PER.fullmatch(name) and text), "")
+    if not printed:
+        return 1.0
+    if not printed.isdecimal() or int(printed) == 0:
+        raise _UnreadError(f"nothing can be divided by {printed!r}", "a count in the group per")
+    return float(printed)
 
 
 def _parsed(match: Any) -> float:
@@ -253,13 +274,16 @@ def _number(match: Any) -> str:
 
 
 def _number_group(match: Any) -> int:
-    """The group that holds the number: by its name, else the first one that is no unit."""
+    """The group that holds the number: by its name, else the first one that is no unit and no
+    count."""
     named = match.re.groupindex
     for name, group in named.items():
         if name.startswith(_NUMBERS) and match[group]:
             return int(group)
-    units = {group for name, group in named.items() if name.startswith(UNIT)}
-    return next((group for group in range(1, match.re.groups + 1) if group not in units), 1)
+    others = {
+        group for name, group in named.items() if name.startswith(UNIT) or PER.fullmatch(name)
+    }
+    return next((group for group in range(1, match.re.groups + 1) if group not in others), 1)
 
 
 def _named(match: Any, begin: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from concurve.errors import StudyError
+from concurve.planning.protocol import shown_state
 from concurve.report import format as fmt
 from concurve.store import Store
 from concurve.store.rows import RunRow
@@ -31,6 +32,11 @@ class Listed(NamedTuple):
     effort: str
     machine: str
     campaign: str
+
+    @property
+    def shown_state(self) -> str:
+        """Its state in words."""
+        return shown_state(self.state, self.reason)
 
 
 class Glance(NamedTuple):

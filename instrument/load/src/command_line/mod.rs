@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Parser};
 
 use crate::dataset::DatasetOptions;
-use crate::plan::{Objective, Spread};
-use crate::units::{parse_positive_time, parse_rate, parse_share, parse_time};
+use crate::plan::{AskedRate, Objective, Spread};
+use crate::units::{parse_positive_time, parse_share, parse_time};
 use crate::workload::WorkloadOptions;
 
 /// Put load on a server or an embedded engine, and measure its throughput and latencies
@@ -19,6 +19,7 @@ use crate::workload::WorkloadOptions;
   concurve-load redis://127.0.0.1:6379 --sessions 50 --duration 10s
   concurve-load redis://127.0.0.1:6379 --workload set-nx-del --sessions 100 --transactions 10000
   concurve-load redis://127.0.0.1:6379 --mix get=80,set=20 --rate 20000 --arrivals poisson
+  concurve-load redis://127.0.0.1:6379 --rate 50% --duration 10s
   concurve-load redis://127.0.0.1:6379 --slo p99=2ms,errors=0.1%
   concurve-load redis://127.0.0.1:6379 --slo p99=2ms --rate 20000
   concurve-load redis://10.0.0.5 --slo p99=2ms --lead 1 --listen 10.0.0.6:7100 --token-from TOKEN
@@ -75,9 +76,11 @@ pub struct Arguments {
     /// waits for no wake-up, and the thread uses a CPU
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_time)]
     spin: u64,
-    /// Open loop: transactions a second over all sessions, independent of the replies
-    #[arg(long, value_name = "R", value_parser = parse_rate, conflicts_with_all = ["pipeline", "ramp"])]
-    rate: Option<f64>,
+    /// Open loop: transactions a second over all sessions, independent of the replies. 50% is half of
+    /// the greatest rate, which a closed loop of the same sessions shows first, for a quarter of
+    /// --duration, 1s at least
+    #[arg(long, value_name = "R", conflicts_with_all = ["pipeline", "ramp"])]
+    rate: Option<AskedRate>,
     /// Find the highest rate that meets objectives such as p99=2ms,errors=0.1%; with --rate, say
     /// whether that rate meets them. Exit codes: 0 found or met, 10 not met, 11 undecided
     #[arg(long, value_name = "OBJECTIVES", value_delimiter = ',')]

@@ -11,7 +11,8 @@ use crate::dataset::DatasetInDatabase;
 use crate::engine::EmbeddedEngine;
 use crate::error::Error;
 use crate::plan::{
-    End, Goal, Load, Pace, Plan, RATE_MAX, RATE_MIN, RateSearch, Runners, Spread, Target,
+    AskedPace, AskedRate, End, Goal, Load, Pace, Plan, RATE_MAX, RATE_MIN, RateSearch, Runners,
+    ShareOfGreatest, Spread, Target,
 };
 use crate::protocol::Password;
 use crate::together::{Meeting, Token};
@@ -24,6 +25,9 @@ const FNV_PRIME: u64 = 0x0100_0000_01b3;
 const PROCESSES_MAX: u64 = 2000;
 const DURATION_NS: u64 = 10_000_000_000;
 const SEARCH_NS: u64 = 60_000_000_000;
+/// A closed loop that shows the greatest rate takes this fraction of the duration, and no less than this.
+const GREATEST_FRACTION: u64 = 4;
+const GREATEST_NS_MIN: u64 = 1_000_000_000;
 /// The longest time to poll: a thread that never sleeps takes a CPU from the server on a small machine.
 const SPIN_NS_MAX: u64 = 1_000_000_000;
 
@@ -176,7 +180,7 @@ impl Arguments {
         if !self.slo.is_empty() {
             return Ok(Goal::Search(RateSearch {
                 objectives: self.slo.clone(),
-                rate: self.open_rate()?,
+                rate: self.checked_rate()?,
                 spread: self.arrivals.unwrap_or(Spread::Poisson),
                 backlog_max: self.backlog,
                 warm_up_ns: self.warm_up,
@@ -185,7 +189,7 @@ impl Arguments {
         }
         let ns = self.duration.unwrap_or(DURATION_NS);
         Ok(Goal::Load(Load {
-            pace: self.pace()?,
+            pace: self.pace(ns)?,
             end: match self.transactions {
                 Some(number) => End::Transactions {
                     number,
@@ -222,34 +226,58 @@ impl Arguments {
         token.map(Token::new).transpose()
     }
 
-    /// The rate of the open loop, if one is given.
-    fn open_rate(&self) -> Result<Option<f64>, Error> {
+    /// The one rate that a search checks, if one is given.
+    fn checked_rate(&self) -> Result<Option<f64>, Error> {
         match self.rate {
-            Some(rate) if !(rate.is_finite() && rate > 0.0) => Err(Error::Usage(format!(
-                "--rate {rate}: a rate above 0 is needed"
+            None => Ok(None),
+            Some(AskedRate::PerSecond(rate)) => possible(rate).map(Some),
+            Some(AskedRate::OfGreatest(share)) => Err(Error::Usage(format!(
+                "--rate {:.0}% with --slo: a search has no greatest rate before it; a number, like 20000, or --rate without --slo",
+                share * 100.0
             ))),
-            Some(rate) if !(RATE_MIN..=RATE_MAX).contains(&rate) => Err(Error::Usage(format!(
-                "--rate {rate:e}: at least {RATE_MIN} and at most {RATE_MAX} transactions a second"
-            ))),
-            rate => Ok(rate),
         }
     }
 
-    fn pace(&self) -> Result<Pace, Error> {
-        let Some(rate_per_second) = self.open_rate()? else {
+    /// The pace of a load of this length.
+    fn pace(&self, duration_ns: u64) -> Result<AskedPace, Error> {
+        let Some(rate) = self.rate else {
             if self.arrivals.is_some() {
                 return Err(Error::Usage(
                     "--arrivals is for an open loop: give it a --rate or an --slo".to_owned(),
                 ));
             }
             let think_ns = self.think;
-            return Ok(Pace::Closed { think_ns });
+            return Ok(AskedPace::Given(Pace::Closed { think_ns }));
         };
-        Ok(Pace::Open {
-            rate_per_second,
-            spread: self.arrivals.unwrap_or(Spread::Constant),
-            backlog_max: self.backlog,
+        let (spread, backlog_max) = (self.arrivals.unwrap_or(Spread::Constant), self.backlog);
+        Ok(match rate {
+            AskedRate::PerSecond(rate) => AskedPace::Given(Pace::Open {
+                rate_per_second: possible(rate)?,
+                spread,
+                backlog_max,
+            }),
+            AskedRate::OfGreatest(share) => AskedPace::Share(ShareOfGreatest {
+                share,
+                spread,
+                backlog_max,
+                closed_ns: (duration_ns / GREATEST_FRACTION).max(GREATEST_NS_MIN),
+            }),
         })
+    }
+}
+
+/// A rate that a schedule can have.
+fn possible(rate: f64) -> Result<f64, Error> {
+    if !(rate.is_finite() && rate > 0.0) {
+        return Err(Error::Usage(format!(
+            "--rate {rate}: a rate above 0 is needed"
+        )));
+    }
+    match (RATE_MIN..=RATE_MAX).contains(&rate) {
+        true => Ok(rate),
+        false => Err(Error::Usage(format!(
+            "--rate {rate:e}: at least {RATE_MIN} and at most {RATE_MAX} transactions a second"
+        ))),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod engine_client;
 mod event_loop;
+mod greatest;
 mod open_loop;
 mod recorder;
 mod run;

@@ -6,13 +6,15 @@ use concurve_clock::monotonic_ns;
 use concurve_reporter::Reporter;
 use concurve_reporter::line::{Edge, PhaseLine, ReportLine};
 
+use super::greatest;
 use super::workers::Workers;
 use crate::admin::{AdminConnection, AdminError};
+use crate::counts::greatest::Greatest;
 use crate::counts::tally::{Interval, Tally};
 use crate::error::Error;
 use crate::failures::Failures;
 use crate::figures::intervals::IntervalObservers;
-use crate::plan::{Load, Plan, Task};
+use crate::plan::{AskedPace, Load, Pace, Plan, Task};
 use crate::stop::Stop;
 
 /// From giving a task to its first transaction: all workers have received it by then.
@@ -20,6 +22,10 @@ pub const HEAD_START_NS: u64 = 5_000_000;
 
 /// What a run has counted.
 pub struct Counted {
+    /// The pace that was measured.
+    pub pace: Pace,
+    /// What the rate of an open loop is a share of, if it is one.
+    pub greatest: Option<Greatest>,
     /// Of each worker.
     pub tallies: Vec<Tally>,
     /// Why the server may not know of the begin or of the end of the measured phase.
@@ -39,9 +45,18 @@ pub fn run(
     let mut marker = PhaseMarker::open(plan, stop)?;
     let mut workers = Workers::connect(plan, stop)?;
     reporter.ready()?;
+    let (pace, greatest) = match &load.pace {
+        AskedPace::Given(pace) => (*pace, None),
+        AskedPace::Share(asked) => {
+            observers.tell("measuring the greatest rate");
+            let warm_up_ns = load.warm_up_ns;
+            let found = greatest::measure(plan, asked, warm_up_ns, &mut workers, reporter, stop)?;
+            (asked.pace(found.rate_per_second), Some(found))
+        }
+    };
     let task = Task {
         interval_ns: observers.interval_ns(),
-        ..load.task(monotonic_ns() + HEAD_START_NS)
+        ..load.task(monotonic_ns() + HEAD_START_NS, pace)
     };
     workers.begin(&task)?;
     observers.begin(&task, &plan.target_name())?;
@@ -49,12 +64,17 @@ pub fn run(
         |worker: usize, interval: Option<&Interval>| observers.observe(worker, interval);
     begin_measuring(&task, reporter, &mut workers, &mut observe)?;
     marker.mark(Edge::Begin)?;
-    let tallies = end_measuring(&task, reporter, &mut workers, &mut observe)?;
+    let mut tallies = end_measuring(&task, reporter, &mut workers, &mut observe)?;
+    if let Some(greatest) = &greatest {
+        greatest.add_to(&mut tallies);
+    }
     marker.mark(Edge::End)?;
     let closed = workers.end();
     let mut failures = observers.end();
     failures.note(closed);
     Ok(Counted {
+        pace,
+        greatest,
         tallies,
         unmarked: marker.unmarked,
         failures,

@@ -63,6 +63,12 @@ pub enum Error {
     ThreadFailed,
     #[error("stopped before the sessions were connected")]
     Stopped,
+    #[error("stopped while the greatest rate was measured, before the load at a share of it")]
+    StoppedBeforeRate,
+    #[error(
+        "--rate {share} of the greatest rate: {why} in the closed loop that was to show it; look at the server, or give --rate as a number"
+    )]
+    NoGreatestRate { share: String, why: String },
     #[error("cannot handle signals: {0}")]
     Signals(#[source] io::Error),
     #[error(
@@ -98,6 +104,7 @@ impl Error {
         matches!(
             self,
             Self::Stopped
+                | Self::StoppedBeforeRate
                 | Self::Together(TogetherError::Stopped)
                 | Self::Admin(AdminError::Stopped)
                 | Self::Dataset(

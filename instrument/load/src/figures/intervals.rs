@@ -52,12 +52,17 @@ impl IntervalObservers {
         is_any.then_some(INTERVAL_NS)
     }
 
+    /// Says on the terminal what goes on before the load.
+    pub fn tell(&mut self, what: &str) {
+        if let Some(progress) = &mut self.progress {
+            progress.show(what);
+        }
+    }
+
     /// Before the first interval.
     pub fn begin(&mut self, task: &Task, server: &str) -> Result<(), Error> {
-        if let Some(progress) = &mut self.progress
-            && task.measure_ns() > task.begin_ns
-        {
-            progress.show("warming up");
+        if task.measure_ns() > task.begin_ns {
+            self.tell("warming up");
         }
         let Some(log) = &mut self.log else {
             return Ok(());

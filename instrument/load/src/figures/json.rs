@@ -75,13 +75,22 @@ pub fn figures(plan: &Plan, figures: &Figures, verified: Option<&Verified>) -> V
 }
 
 /// What an open loop alone has; null in a closed loop.
-fn open_loop(figures: &Figures) -> [(&'static str, Value); 4] {
+fn open_loop(figures: &Figures) -> [(&'static str, Value); 6] {
     let rate = figures.rate_asked();
+    let greatest = figures.greatest.as_ref();
     let sent = figures.sent.as_ref();
     let service = sent.map(|it| latency(&it.service, &it.percentiles));
     [
         ("rate_asked_per_second", json!(rate.map(|it| it.0))),
         ("rate_asked_share", json!(rate.map(|it| it.1))),
+        (
+            "closed_rate_per_second",
+            json!(greatest.map(|it| it.rate_per_second)),
+        ),
+        (
+            "rate_asked_of_closed_rate",
+            json!(greatest.map(|it| it.share)),
+        ),
         ("service_ns", json!(service)),
         ("lag_ns", json!(sent.map(|it| times(&it.lag_ns)))),
     ]

@@ -20,6 +20,7 @@ use hdrhistogram::Histogram;
 use self::distribution::{Distribution, Percentile};
 use self::steady::{Ending, Steadiness};
 use self::unanswered::Unanswered;
+use crate::counts::greatest::Greatest;
 use crate::counts::tally::{KindTally, SentTimes, Tally, by_kind};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
@@ -46,6 +47,8 @@ const UNANSWERED_SHARE_MAX: f64 = 0.01;
 pub struct Figures {
     /// Of the load that was measured.
     pub pace: Pace,
+    /// What the rate of an open loop is a share of, if it is one.
+    pub greatest: Option<Greatest>,
     pub wall_seconds: f64,
     /// The sum of all workers.
     pub all: Tally,
@@ -170,6 +173,7 @@ impl Figures {
         let sent = all.sent.take().map(|it| Sent::of(*it));
         let mut figures = Self {
             pace,
+            greatest: None,
             sent,
             wall_seconds,
             rate_per_second,
@@ -227,6 +231,12 @@ impl Figures {
             } => Some((rate_per_second, self.rate_per_second / rate_per_second)),
             Pace::Closed { .. } => None,
         }
+    }
+
+    /// A warning if the greatest rate may be that of the client.
+    pub fn busy_before(&self, plan: &Plan) -> Option<String> {
+        let share = self.greatest.as_ref()?.busiest_thread_share;
+        busy_client(plan, share).map(|it| format!("while the greatest rate was measured, {it}"))
     }
 
     /// Transactions that were due and not answered: lost, unanswered or skipped.

@@ -63,6 +63,11 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         reporter.indicator("rate_asked_per_second", asked, Some("1/s"))?;
         reporter.indicator("rate_asked_share", share, None)?;
     }
+    if let Some(greatest) = &figures.greatest {
+        let rate = greatest.rate_per_second;
+        reporter.indicator("closed_rate_per_second", rate, None)?;
+        reporter.fact("rate_asked_of_closed_rate", greatest.share)?;
+    }
     latencies(figures, reporter)?;
     if let Some(sent) = &figures.sent {
         sent_times(sent, reporter)?;

@@ -146,6 +146,15 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
         facts.push(("lost", value));
     }
     let unanswered = number(figures.unanswered);
+    if let Some(greatest) = &figures.greatest {
+        let value = format!(
+            "{} of the {} per second that a closed loop of {} reached before",
+            percent(greatest.share),
+            number(greatest.rate_per_second as u64),
+            time(greatest.seconds * 1e9)
+        );
+        facts.push(("rate", value));
+    }
     if let Pace::Open { .. } = figures.pace {
         let (due, answered) = (number(figures.due), number(total.answered()));
         let skipped = number(all.skipped);

@@ -1,6 +1,7 @@
 //! The plan of a run: checked, constant, shared by all threads.
 
 mod objective;
+mod rate;
 mod task;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::protocol::{Endpoint, Protocol};
 use crate::workload::Workload;
 
 pub use objective::{Bad, Objective};
+pub use rate::{AskedRate, ShareOfGreatest};
 pub use task::{Among, End, Pace, Part, RATE_MAX, RATE_MIN, Spread, Task};
 
 /// One run of the load.
@@ -49,10 +51,19 @@ pub enum Goal {
     Search(RateSearch),
 }
 
+/// How a load is paced.
+#[derive(Debug, Clone, Copy)]
+pub enum AskedPace {
+    /// As it is given.
+    Given(Pace),
+    /// As the same sessions show first what they reach.
+    Share(ShareOfGreatest),
+}
+
 /// One load, with its pace from begin to end.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    pub pace: Pace,
+    pub pace: AskedPace,
     pub end: End,
     /// The same load before it is measured.
     pub warm_up_ns: u64,
@@ -61,13 +72,13 @@ pub struct Load {
 }
 
 impl Load {
-    /// All of the load as one task.
-    pub fn task(&self, begin_ns: u64) -> Task {
+    /// All of the load as one task, at the pace that was asked for or found.
+    pub fn task(&self, begin_ns: u64, pace: Pace) -> Task {
         Task {
             begin_ns,
             ramp_ns: self.ramp_ns,
             warm_up_ns: self.warm_up_ns,
-            pace: self.pace,
+            pace,
             end: self.end,
             interval_ns: None,
             among: None,

@@ -57,6 +57,23 @@ fn a_number_is_done_exactly_and_the_invariants_hold() {
 }
 
 #[test]
+fn the_data_of_a_share_of_the_greatest_rate_hold() {
+    for engine in [SQLITE, RECORDS] {
+        let folder = made(engine, "tpcb-strict", 2);
+        let load = "--workload tpcb-strict --files 2 --sessions 2 --verify";
+        let arguments = format!("{load} --rate 50% --transactions 100 --duration 2s");
+        let ended = run(engine, &folder, &arguments).ok();
+        assert!(ended.stdout().contains("checks hold"), "{engine}");
+        // Those of the closed loop are in the data as well.
+        let [done, acknowledged] = ["operations", "acknowledged"].map(|it| ended.indicator(it));
+        assert!(
+            done <= 100.0 && acknowledged > 100.0,
+            "{done} {acknowledged}"
+        );
+    }
+}
+
+#[test]
 fn every_workload_runs_on_every_engine() {
     for engine in ENGINES {
         for workload in ["tpcb-rw3", "read", "update"] {

@@ -587,6 +587,8 @@ fn wrong_usage_is_refused_with_a_remedy() {
         ("--slo errors=0%", "a share above 0 %"),
         ("--slo p99=10s", "--duration 3750s or more"),
         ("--slo p99=1ms --rate 0", "a rate above 0"),
+        ("--rate 0%", "a share of the greatest rate like 50%"),
+        ("--slo p99=1ms --rate 50%", "a number, like 20000"),
         ("--slo p99=1ms --think 1s", "cannot be used with"),
         ("--arrivals poisson", "give it a --rate or an --slo"),
     ] {
@@ -698,4 +700,61 @@ fn a_server_that_knows_no_phases_is_named() {
     let asked = load("mysql://me@127.0.0.1:1/bank", "--mark-phase");
     assert_eq!(asked.output.status.code(), Some(2));
     assert!(asked.stderr().contains("no other server is asked"));
+}
+
+#[test]
+fn a_rate_may_be_a_share_of_the_greatest() {
+    // Each session has an answer a hundred times a second at most.
+    let answer = |number: u64, words: &[String]| {
+        thread::sleep(Duration::from_millis(10));
+        ok(number, words)
+    };
+    for workers in ["--threads 2", "--processes"] {
+        let server = Server::start(answer);
+        let arguments =
+            format!("--workload set --sessions 4 --rate 50% --duration 500ms {workers}");
+        let ended = load(&server.address, &arguments).ok();
+        let [greatest, asked] =
+            ["closed_rate_per_second", "rate_asked_per_second"].map(|it| ended.indicator(it));
+        assert!(greatest > 0.0 && greatest <= 440.0, "{greatest}");
+        assert_eq!(asked, 0.5 * greatest);
+        assert_eq!(ended.fact("rate_asked_of_closed_rate"), 0.5);
+        let edges = [
+            "greatest-rate begin",
+            "greatest-rate end",
+            "measure begin",
+            "measure end",
+        ];
+        assert_eq!(ended.edges(), edges);
+        // A second of the closed loop, half a second at half of the rate: what is measured is that alone.
+        let (due, acknowledged) = (ended.indicator("due"), ended.indicator("acknowledged"));
+        assert!(due <= 0.5 * asked + 2.0, "{due} {asked}");
+        assert!(acknowledged > due, "{acknowledged} {due}");
+        assert!(acknowledged <= server.requests() as f64);
+        let said = ended.stdout();
+        assert!(said.contains("\nrate         50 % of the "), "{said}");
+        assert!(
+            said.contains(" per second that a closed loop of "),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_share_of_no_rate_is_refused() {
+    let failing = Server::start(|_, _| Some("-ERR always\r\n".to_owned()));
+    let losing = Server::start(|number, words| ok(number, words).filter(|_| number < 20));
+    for (server, why) in [
+        (failing, "× ERR always)"),
+        (losing, "sessions lost their connection"),
+    ] {
+        let ended = load(&server.address, "--sessions 2 --rate 50% --duration 500ms");
+        let said = ended.stderr();
+        assert_eq!(ended.output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("--rate 50 % of the greatest rate: "),
+            "{said}"
+        );
+        assert!(said.contains(why), "{said}");
+    }
 }

@@ -33,6 +33,7 @@ from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.own_latencies import latency_sentences
 from concurve.analysis.run.reported import reported_warnings
+from concurve.analysis.run.response_sizes import size_sentences
 from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
 from concurve.analysis.run.siblings import slower_siblings
@@ -266,6 +267,7 @@ def analyse(
         *host_sentences(hosts),
         *slower_siblings(plan, tables),
         *latency_sentences(plan, cells),
+        *size_sentences(plan, cells),
     )
     block_seconds = _block_seconds(plan, protocol)
     claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds)
