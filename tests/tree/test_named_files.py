@@ -12,6 +12,9 @@ TESTS = Path(conftest.__file__).parent
 HERE = {"/".join(file.parts[-2:]) for file in TESTS.rglob("test_*.py")}
 
 
-@pytest.mark.parametrize("name", [*conftest.LONG, *conftest.SIMULATIONS, *conftest.REAL_FILES])
+# In one order: the processes that share the tests must collect the same.
+@pytest.mark.parametrize(
+    "name", sorted({*conftest.LONG, *conftest.SIMULATIONS, *conftest.REAL_FILES})
+)
 def test_a_named_file_exists(name: str) -> None:
     assert name in HERE
