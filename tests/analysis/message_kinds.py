@@ -1056,7 +1056,7 @@ kind("changed-not-alike", "Wall time changed during this run, and not in all")(
 )
 
 
-@kind("ratios-not-shown-to-hold", "Wall time changed during this run. Whether ratios changed")
+@kind("ratios-not-shown-to-hold", "Wall time changed in the course of this run")
 def _not_shown() -> Said:
     def hit(threads: int, block: int) -> float:
         noise = random.Random(f"{threads}/{block}").lognormvariate(0, 0.12)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import random
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -345,6 +346,47 @@ def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:
     compared = compare_levels(found, "version")
     assert second in compared.advice, "the report and the comparison name one number"
     assert re.match(r"(\d+) trials of each .*: --repeats \1\.\.\1 in a new run", second)
+
+
+def test_smaller_settings_that_may_be_as_good_are_told_with_what_they_may_cost(
+    store: Store,
+) -> None:
+    """Whoever wants the smaller one sees by how much the other may be faster."""
+    draw = random.Random(0)
+    cv = {"1": 0.001, "2": 0.05, "4": 0.001, "8": 0.001}
+    centre_of = {"1": 1.0, "2": 0.54, "4": 0.5, "8": 0.5}
+    found = made_run(
+        store,
+        lambda n: centre_of[n] * draw.lognormvariate(0, cv[n]),
+        cv=0,
+        threads=(1, 2, 4, 8),
+    )
+    (best,) = found.best
+    assert (best.recommended, best.passed) == ({"threads": 4}, ({"threads": 2},))
+    assert best.to_passed is not None and best.to_passed.low is not None
+    assert best.to_passed.low < 0.54 / 0.5 < (best.to_passed.high or 0)
+    assert re.search(
+        r"Use 4; 2 may be as good \(4 is 0\.9\d× to 1\.1\d× as fast\), 8 is not", sentences(found)
+    )
+
+
+def test_a_base_that_the_best_is_not_told_from_may_be_as_good(store: Store) -> None:
+    """It left the set by a test of each pair, and the speed-up of the best of several includes
+    1."""
+    for seed in range(60):
+        draw = random.Random(seed)
+        found = made_run(
+            store,
+            lambda n, draw=draw: {"1": 1.0, "2": 0.94, "4": 0.96}[n] * draw.lognormvariate(0, 0.05),
+            cv=0,
+            rules=Rules(repeats_min=10, repeats_max=10),
+            threads=(1, 2, 4),
+        )
+        said = sentences(found)
+        if "seem " in said and "Use 2" in said:
+            assert re.search(r"Use 2; 1 (and 4 )?may be as good", said), said
+            return
+    pytest.fail("no run has such an answer")
 
 
 def test_each_group_has_its_own_and_all_cells_have_one(store: Store) -> None:

@@ -25,6 +25,11 @@ def test_where_the_growth_stopped_before_more_is_no_better(last: float) -> None:
     assert not said(served({"8": 1.0, "16": 0.5, "32": last}))
 
 
+def test_a_small_gain_by_the_last_step_promises_no_more() -> None:
+    """As where a server has used up the CPUs, and gets what its load gives up."""
+    assert not said(served({"8": 1.0, "16": 0.5, "32": 0.48}))
+
+
 def test_of_workers_that_serve_nobody_no_more_are_advised_than_cpus() -> None:
     machine = {"cpus_allowed": [0, 1, 2, 3]}
     for levels, is_said in (((1, 2), True), ((1, 2, 4), False)):

@@ -221,13 +221,23 @@ def test_threads_that_a_quota_holds_back() -> None:
     busy = cause_of(of(held, 1400, foreign=0.3), ALONE)
     assert busy.cause == "contamination"
 
-    def pinned(noise: float) -> TrialRecord:
-        made = role(held, 1400, noise=noise)
-        listed = tuple(msgspec.structs.replace(t, cpus=(0,)) for t in made.threads.listed)
-        threads = msgspec.structs.replace(made.threads, listed=listed)
-        return record(msgspec.structs.replace(made, threads=threads))
+    def bound(*cpus: int) -> Breakdown:
+        """The threads in turns on one of these CPUs each."""
 
-    assert cause_of(cell(pinned), ALONE).cause == "none"
+        def make(noise: float) -> TrialRecord:
+            made = role(held, 1400, noise=noise)
+            listed = tuple(
+                msgspec.structs.replace(thread, cpus=(cpus[number % len(cpus)],))
+                for number, thread in enumerate(made.threads.listed)
+            )
+            threads = msgspec.structs.replace(made.threads, listed=listed)
+            return record(msgspec.structs.replace(made, threads=threads))
+
+        return cell(make)
+
+    assert cause_of(bound(0, 1), ALONE).cause == "none"
+    all_on_one = cause_of(bound(0), ALONE)
+    assert all_on_one.cause == "cpu" and "2 threads on 1 CPU" in all_on_one.words
 
 
 def at_times(*shares: tuple[int, int]) -> Breakdown:

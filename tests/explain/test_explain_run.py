@@ -118,8 +118,8 @@ def test_threads_that_wait_may_gain_more_than_the_cpus_allow(store: Store) -> No
 
     last = explained(store, sleeping).cells[-1]
     assert last.evidence.startswith(
-        "With threads=4 the speed-up over threads=1 is 4.00: nothing is lost. An "
-        "operation spends 99 % of its thread time asleep"
+        "With threads=4 an operation takes 1.00 × the thread time of threads=1: 99 % of it asleep; "
+        "nothing is lost."
     )
 
 
@@ -149,6 +149,71 @@ def test_the_cpus_are_a_ceiling_only_for_who_computes_as_one_on_fewer(store: Sto
         return record(role([thread(1.0)] * threads, 1000.0 * threads, cpus=wide))
 
     assert [cell.ceiling for cell in explained(store, roomy).cells] == [None, None, 4]
+
+
+def test_a_wait_in_a_marked_phase_that_costs_no_speed_is_no_limit(store: Store) -> None:
+    """A pool whose workers wait a little at the pipe of their tasks: 1.94 times as fast on two
+    CPUs. Where they wait for long, that is the cause."""
+
+    def make(threads: int, waits: float) -> TrialRecord:
+        pipe = 0.0 if threads == 1 else waits
+        at_once = min(threads, 2) / threads
+        work = [thread(at_once - pipe, 1 - at_once, pipe=pipe)] * threads
+        amount = 1000 * min(threads, 2) * (1 - pipe)
+        return record(role(work, amount, phase=True))
+
+    little = explained(store, lambda threads: make(threads, 0.03))
+    two = little.cells[1]
+    assert (two.cause, two.is_at_ceiling, two.speedup_lost) == ("none", True, {})
+    assert two.speedup == pytest.approx(1.94, abs=0.01) and two.speedup_possible == 2
+    assert line_of(two).text == (
+        "the 2 CPUs. They allow at most 2× the speed of threads=1; threads=2 loses hardly any of "
+        "that."
+    )
+    assert little.cells[2].cause == "cpu"
+    much = explained(store, lambda threads: make(threads, 0.4)).cells[1]
+    assert (much.cause, much.is_at_ceiling) == ("lock", False)
+    assert "of the extra time" in line_of(much).text
+
+
+def sleeping_at_a_lock(threads: int, scale: int = 1) -> TrialRecord:
+    """Workers that sleep most of the time, and wait for one of them at a lock, which allows no
+    more than four at once."""
+    at_lock = max(0.0, 1 - 4 / (scale * threads))
+    work = [thread(0.02, sleep=0.98 * (1 - at_lock), futex=0.98 * at_lock)] * (scale * threads)
+    words = [(60 * scale * threads, scale * threads)] if at_lock else []
+    return record(role(work, 1000.0 * min(4, scale * threads), words=words))
+
+
+def test_cpus_are_no_capacity_of_workers_that_sleep(store: Store) -> None:
+    """Four are four times as fast as one on two CPUs: nothing of two was won, and no part of it is
+    divided."""
+    found = explained(store, sleeping_at_a_lock)
+    assert [cell.speedup_lost for cell in found.cells[2:]] == [{}]
+    assert "nothing is lost" in found.cells[2].evidence
+    assert not found.cells[2].is_at_ceiling
+
+
+def test_a_lock_that_stops_workers_that_sleep_is_named(store: Store) -> None:
+    """From 6 on nothing is gained: by the CPUs alone hardly anything would be lost."""
+    found = explained(store, lambda threads: sleeping_at_a_lock(threads, scale=6))
+    assert [cell.cause for cell in found.cells] == ["none", "lock", "lock"]
+    assert line_of(found.cells[1]).text.startswith("locks. With threads=2 an operation spends")
+
+
+def test_the_parts_of_extra_thread_time_are_told_where_no_cause_is_named(store: Store) -> None:
+    """Woken where another one runs, though CPUs are idle."""
+
+    def made(threads: int) -> TrialRecord:
+        queue, more = (0.0, 0.0) if threads == 1 else (0.09, 0.03)
+        work = [thread(0.1 + more, queue, sleep=0.9 - queue - more)] * threads
+        amount = 1000.0 * threads / (1 + queue + more)
+        return record(role(work, amount, cpus=tuple(range(8)), phase=True))
+
+    cell = explained(store, made).cells[2]
+    assert cell.cause == "none"
+    assert cell.parts.startswith("No single cause: waiting for a CPU is ")
+    assert "of the extra time per operation, more CPU time per operation" in cell.parts
 
 
 def test_a_terminal_says_of_the_setting_to_use_what_the_page_says(store: Store) -> None:
@@ -319,13 +384,13 @@ def test_a_server_whose_load_marks_no_phase_is_said_to_hold_its_idle_time(
         Role(name="load", command=("true",), purpose="load"),
     )
     found = explaining.explain_run(store, store.find_run(run_of(store, made, roles=roles)))
-    said = [note for note in found.notes if "marks no phase" in note]
+    said = [note for note in found.notes if "does not report when it begins" in note]
     assert len(said) == (0 if marks else 1)
     assert all(len(note.split()) <= 40 for note in said)
 
 
 def test_no_phase_is_asked_of_a_program_alone(store: Store) -> None:
-    assert not [note for note in explained(store).notes if "marks no phase" in note]
+    assert not [note for note in explained(store).notes if "does not report when it begins" in note]
 
 
 def test_one_cell_alone(store: Store) -> None:
@@ -393,7 +458,8 @@ def test_why_no_speed_up_is_divided_is_said_where_the_program_marks_its_phase(st
 
     whole, part = explained(store, uneven), explained(store, marked)
     assert not any("marks the phase `measure`" in note for note in whole.notes)
-    assert all(cell.speedup is None for cell in part.cells)
+    assert not any(cell.speedup_lost for cell in part.cells)
+    assert [cell.speedup for cell in part.cells[1:]] == [2.0, 4.0]
     assert sum("marks the phase `measure`" in note for note in part.notes) == 1
 
 

@@ -237,6 +237,36 @@ def test_cpus_of_their_own_are_no_shared_ones() -> None:
     )
 
 
+def test_a_server_that_bound_itself_to_some_cpus_may_use_only_these() -> None:
+    """``taskset`` in its command: the kernel granted all to the role."""
+    every, one = (0, 1), (0,)
+    server = role("target", 0.87, {"nginx": 0.435, "nginx-2": 0.435}, every)
+    load = role("load", 0.11, {"wrk": 0.11}, every)
+    ends = {}
+    for cpus in (one, every, None):
+        bound = [
+            msgspec.structs.replace(
+                side,
+                threads=ThreadsRecord(
+                    total=2,
+                    listed=tuple(
+                        msgspec.structs.replace(it, cpus=cpus, pid=it.tid + 1)
+                        for it in side.threads.listed
+                    ),
+                ),
+            )
+            for side in (server, load)
+        ]
+        found = serving_of(trial(*bound), "target", ["load"])
+        assert found is not None
+        ends[cpus] = (found.granted, found.together, limit_of([found]))
+    assert ends[one] == (1, 1, Limit(
+        "cpu", "CPUs",
+        "the CPU is used up, by the server (nginx 0.87 in 2 processes) and its load (0.11)",
+    ))  # fmt: skip
+    assert ends[every] == ends[None] == (2, 2, None), "as far as is known"
+
+
 def test_without_a_phase_or_its_cpu_time_nothing_is_said() -> None:
     server, load = role("target", 1.0, {"worker": 1.0}, (0,)), role("load", 1.0, {}, (0,))
     bare = msgspec.structs.replace(server, phases=())

@@ -478,6 +478,7 @@ def test_a_line_says_how_sure_a_cause_is() -> None:
         explained("lock", "40 % of it waiting", share=share, runner_up=second),
         speedup=1.6,
         speedup_possible=4.0,
+        speedup_lost={"waiting": 2.4},
     )
     assert line_of(divided).text == f"{short} {of_all} the lost speed-up (2.40 of 4); {next_one}"
     little = Estimate(value=0.02, low=0.0, high=0.1)

@@ -95,8 +95,8 @@ def _not_shown(is_open: bool, info: IndicatorInfo) -> Iterator[str]:
     if is_open:
         label = f"{info.label[:1].upper()}{info.label[1:]}"
         yield (
-            f"{label} changed during this run. Whether ratios changed with it, by "
-            f"{words.in_percent(ALIKE)} % or more, these trials do not tell."
+            f"{label} changed in the course of this run. More trials would show whether the "
+            f"ratios changed, too, by {words.in_percent(ALIKE)} % or more."
         )
 
 

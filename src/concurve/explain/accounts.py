@@ -20,6 +20,7 @@ from concurve.explain.threads import (
     ACTIVE_SHARE,
     Dispatcher,
     active_threads,
+    allowed_cpus,
     asleep_beside,
     compiler_queue_of,
     dispatcher_of,
@@ -242,7 +243,8 @@ def account(
     beside = [other for other in record.roles if other.name != role.name]
     others = [_other(other, other.name in clients) for other in beside]
     machine = record.machine
-    cpus = len(role.controls.cpus) if role.controls.cpus else machine.cpus
+    allowed = allowed_cpus(role)
+    cpus = len(allowed) if allowed else machine.cpus
     taken = float((machine.steal_ns or 0) + (machine.foreign_cpu_ns or 0))
     is_whole = not phases and not roles.serving
     # Of what others took it is only known how much it was in the whole trial.
@@ -286,7 +288,7 @@ def account(
         # Of some of the machine's CPUs it is not known which of them share a core.
         cores=cores if cpus == machine.cpus else None,
         capacity=capacity_of(role, work_level, cpus, taken) if is_whole else None,
-        pinned=any(thread.cpus not in (None, role.controls.cpus) for thread in workers),
+        pinned=any(thread.cpus not in (None, allowed) for thread in workers),
         level=work_level,
         sites=sites,
         in_turns=takes_turns(workers, wall),
@@ -298,7 +300,7 @@ def account(
         is_fed=is_fed(listed, active, wall, joiners(role.sites)),
         asleep=asleep_beside(active, wall),
         names={thread.tid: thread.name for thread in role.threads.listed},
-        has_every_cpu=not role.controls.cpus or len(role.controls.cpus) == machine.cpus,
+        has_every_cpu=cpus == machine.cpus,
         beside=_beside(role, workers),
         ready_idle=ready_beside_idle(role, cpus),
         blocks=_blocks(role.usage),

@@ -26,6 +26,7 @@ from concurve.explain.components import used_up_by_itself
 from concurve.explain.confirmation import confirm_run, confirmations_of
 from concurve.explain.experiments import may_be_tried
 from concurve.explain.locks import is_seen
+from concurve.explain.losses import Loss, undivided_loss
 from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.room import ceiling
 from concurve.explain.sentences import (
@@ -347,7 +348,7 @@ def _cell(
     named = of_the_program(sites)
     place = "" if is_withheld else place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
-    loss = loss_told(cell, own, base)
+    loss = loss_told(cell, own, base) or _of_phase(cell, own, base)
     weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
     return CellExplanation(
         parameters=cell.parameters,
@@ -384,6 +385,12 @@ def _cell(
         above_ideal=above_ideal(cell, base_cell, own, base),
         parts="" if is_withheld else parts_without_cause(own, base, verdict),
     )
+
+
+def _of_phase(cell: CellFindings, own: Breakdown, base: Breakdown | None) -> Loss | None:
+    """The lost speed-up of a phase that the program marks, as the tables of figures have it."""
+    loss = undivided_loss(own, base) if base is not None else None
+    return loss and loss.at(cell.indicators.get("speedup"))
 
 
 def _ceiling(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> int | None:
@@ -549,8 +556,8 @@ def _notes(
     idle = max(cell.accounts[0].idle for cell in breakdowns.values())
     if idle:
         notes.append(
-            f"Left out, up to {words.count(idle, 'thread')} in a trial: who only starts others, "
-            "and who ran, or waited for the disk, for less than a tenth as long as the busiest."
+            f"Not counted: up to {words.count(idle, 'thread')} in a trial that only started "
+            "others, or ran for less than a tenth as long as the busiest."
         )
     doubted = sum(reject.used for reject in findings.rejects) - set_aside
     for count, what in (
@@ -575,7 +582,7 @@ def _of_speedups(
     """Why no speed-up is divided into what was lost of it, where the program itself keeps it from
     that, and why those that are divided are not those of the tables of figures."""
     is_compared = any(cell.base is not None for cell in cells)
-    divided = [cell for cell in cells if cell.speedup is not None]
+    divided = [cell for cell in cells if cell.speedup_lost]
     is_marked = any(account.is_marked for it in breakdowns.values() for account in it.accounts)
     if is_compared and not divided and is_marked:
         yield (
@@ -598,9 +605,8 @@ def _of_lifetimes(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
     """What the thread time of a server holds whose load marks no phase."""
     if any(account.is_lifetime for it in breakdowns.values() for account in it.accounts):
         yield (
-            "The load marks no phase, so the server's times are those of its whole trial: they "
-            "hold what it waits before the load and after it. A load that reports the phase "
-            f"`{MEASURE_PHASE}` leaves that out."
+            "The server's times hold its waits before and after the load, too: this load does not "
+            f"report when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
         )
 
 

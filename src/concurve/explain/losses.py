@@ -8,6 +8,7 @@ the capacity of an operation exceeds that of the base (:mod:`concurve.explain.ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import NormalDist, stdev
 from typing import NamedTuple
 
@@ -17,7 +18,9 @@ from concurve.explain.breakdown import (
     Breakdown,
     capacity_excess,
     capacity_values,
+    excess,
     is_beyond_noise,
+    values,
 )
 from concurve.explain.capacity import PARTS
 from concurve.explain.components import quota_words
@@ -26,6 +29,7 @@ from concurve.explain.room import cpus_at_once, is_full, is_helped
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import waits_share
 from concurve.findings.explanation import Cause
+from concurve.stats.means import mean_difference
 from concurve.stats.moments import mean
 from concurve.words import percent
 
@@ -84,9 +88,9 @@ RESCALED_MAX = 2.0
 
 
 def loss_of(cell: Breakdown, base: Breakdown) -> Loss | None:
-    """The speed-up that a cell lost; ``None`` where the capacity of a side is not known. No more is
-    possible than the CPUs over those that the base used."""
-    if not cell.capacity or not base.capacity:
+    """The speed-up that a cell lost; ``None`` where the capacity of a side is not known, and where
+    the CPUs are none. No more is possible than the CPUs over those that the base used."""
+    if not cell.capacity or not base.capacity or is_beyond_cpus(cell, base):
         return None
     parts = _parts(cell, base)
     wall = cell.per_operation("wall_ns")
@@ -99,6 +103,63 @@ def loss_of(cell: Breakdown, base: Breakdown) -> Loss | None:
         name: capacity_excess(cell, base, *columns).value / unit for name, columns in parts.items()
     }
     return Loss(before / wall, _workers(cell, parts) / workers, lost)
+
+
+#: Workers wait by themselves, and not for one another or for a CPU, if so much of the base's thread
+#: time is of these kinds.
+WAITS_BY_ITSELF_MIN = 0.5
+_BY_ITSELF = ("sleep", "disk", "network")
+
+
+def is_beyond_cpus(cell: Breakdown, base: Breakdown) -> bool:
+    """Can more workers than CPUs be faster, since each waits most of the time by itself? Then the
+    CPUs are no capacity of which something is lost."""
+    if cell.level is None or cell.cpus is None or cell.level <= cell.cpus or not base.sampled:
+        return False
+    known = [kind for kind in _BY_ITSELF if kind in base.columns]
+    return bool(known) and base.share(*known) >= WAITS_BY_ITSELF_MIN
+
+
+def undivided_loss(cell: Breakdown, base: Breakdown) -> Loss | None:
+    """The same of a phase that the program marks, without parts: records have the lives of threads
+    for the whole run alone. ``None`` elsewhere, and where the workers or CPUs are not known."""
+    own, before = _workers_of_phase(cell), _workers_of_phase(base)
+    walls = base.per_operation("wall_ns"), cell.per_operation("wall_ns")
+    if not own or not before or not all(walls):
+        return None
+    return Loss(walls[0] / walls[1], own / before, {})
+
+
+def _workers_of_phase(side: Breakdown) -> float | None:
+    """The workers that could run at once in a phase that the program marks; ``None`` elsewhere."""
+    is_marked = all(account.is_marked for account in side.accounts)
+    if not is_marked or side.level is None or side.cpus is None:
+        return None
+    return min(side.level, float(side.cpus))
+
+
+def _lost_by_walls(
+    cell: Breakdown, base: Breakdown, workers: tuple[float | None, float | None]
+) -> Estimate | None:
+    """:func:`lost_share` by the wall times of so many workers of both sides."""
+    if workers[0] is None or workers[1] is None:
+        return None
+    own, before = (
+        [many * account.wall_ns / account.operations for account in side.accounts]
+        for many, side in zip((workers[0], workers[1]), (cell, base), strict=True)
+    )
+    is_staged = cell.is_staged or base.is_staged
+    return _share_of(mean_difference(own, before, "ns", is_staged=is_staged), mean(before))
+
+
+def _share_of(excess: Estimate, whole: float) -> Estimate | None:
+    if not whole:
+        return None
+    value, low, high = (
+        None if figure is None else figure / whole
+        for figure in (excess.value, excess.low, excess.high)
+    )
+    return Estimate(value=value or 0.0, low=low, high=high, n=excess.n)
 
 
 def _workers(side: Breakdown, parts: dict[str, tuple[str, ...]]) -> float:
@@ -123,15 +184,11 @@ def _base_capacity(cell: Breakdown, base: Breakdown) -> float:
 def lost_share(cell: Breakdown, base: Breakdown) -> Estimate | None:
     """By how much an operation's capacity exceeds that of the base, as a share of that; ``None``
     where the capacity of a side is not known."""
+    if cell.capacity and base.capacity and is_beyond_cpus(cell, base):
+        return _lost_by_walls(cell, base, (cell.level, base.level))
     if not cell.capacity or not base.capacity:
-        return None
-    capacity = _base_capacity(cell, base)
-    excess = whole_excess(cell, base)
-    value, low, high = (
-        None if figure is None else figure / capacity
-        for figure in (excess.value, excess.low, excess.high)
-    )
-    return Estimate(value=value or 0.0, low=low, high=high, n=excess.n)
+        return _lost_by_walls(cell, base, (_workers_of_phase(cell), _workers_of_phase(base)))
+    return _share_of(whole_excess(cell, base), _base_capacity(cell, base))
 
 
 #: A smaller share of the loss is not told where no cause is named.
@@ -139,20 +196,46 @@ PART_TOLD_MIN = 0.1
 
 
 def known_parts(cell: Breakdown, base: Breakdown) -> list[tuple[str, float]]:
-    """The parts of a loss that are beyond their noise, with their shares of it, the greatest first;
-    empty where the capacity of a side is not known, and where nothing is surely lost."""
-    if not cell.capacity or not base.capacity or min(cell.trials, base.trials) < 2:
+    """The parts of a loss that are beyond their noise, with their shares of it, the greatest first:
+    of the lost speed-up, and where that is not divided, of the thread time that an operation takes
+    more. Empty where nothing is surely lost."""
+    if min(cell.trials, base.trials) < 2:
         return []
-    whole = whole_excess(cell, base)
+    if loss_of(cell, base) is not None:
+        whole = whole_excess(cell, base)
+        each = _divided_parts(cell, base)
+    else:
+        whole = excess(cell, base, "total")
+        each = _thread_parts(cell, base)
     if whole.low is None or whole.low <= 0:
         return []
-    shares = []
-    for name, columns in _parts(cell, base).items():
-        found = capacity_excess(cell, base, *columns)
-        both = (capacity_values(side, columns) for side in (cell, base))
-        if found.value >= PART_TOLD_MIN * whole.value and is_beyond_noise(found, *both):
-            shares.append((name, found.value / whole.value))
+    shares = [
+        (name, found.value / whole.value)
+        for name, found, own, before in each
+        if found.value >= PART_TOLD_MIN * whole.value and is_beyond_noise(found, own, before)
+    ]
     return sorted(shares, key=lambda part: -part[1])
+
+
+#: A part, by how much it exceeds that of the base, and its values in the trials of both.
+_Part = tuple[str, Estimate, list[float], list[float]]
+
+
+def _divided_parts(cell: Breakdown, base: Breakdown) -> Iterator[_Part]:
+    for name, columns in _parts(cell, base).items():
+        own, before = (capacity_values(side, columns) for side in (cell, base))
+        yield name, capacity_excess(cell, base, *columns), own, before
+
+
+def _thread_parts(cell: Breakdown, base: Breakdown) -> Iterator[_Part]:
+    for name, column in _THREAD_PARTS.items():
+        if column in cell.columns and column in base.columns:
+            own, before = (values(side, (column,)) for side in (cell, base))
+            yield name, excess(cell, base, column), own, before
+
+
+#: The parts of the thread time, by the names of those of a lost speed-up.
+_THREAD_PARTS = {"cpu": "cpu", "queue": "run_queue", "waiting": "blocked"}
 
 
 def by_capacity(case: Case) -> Verdict | None:

@@ -149,7 +149,8 @@ def parts_without_cause(own: Breakdown, base: Breakdown | None, verdict: Verdict
     (name, share), *others = known_parts(own, base)[:_PARTS_TOLD] or [("", 0.0)]
     if not name:
         return ""
-    first = f"{_LOST_PARTS[name]} is {percent(min(1.0, share))} of the lost speed-up"
+    whole = "the extra time per operation" if loss_of(own, base) is None else "the lost speed-up"
+    first = f"{_LOST_PARTS[name]} is {percent(min(1.0, share))} of {whole}"
     if not others:
         return f"{first[:1].upper()}{first[1:]}, and its cause is not known."
     rest = listed([f"{_LOST_PARTS[name]} {percent(min(1.0, share))}" for name, share in others])

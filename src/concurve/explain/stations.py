@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.explain.impossible_waits import without_impossible_waits
-from concurve.explain.threads import ACTIVE_SHARE, name_of_kind, waiting_threads
+from concurve.explain.threads import ACTIVE_SHARE, allowed_cpus, name_of_kind, waiting_threads
 from concurve.findings.explanation import Cause
 from concurve.readings.contamination import foreign_at_least_ns
 from concurve.readings.measures import MEASURE_PHASE
@@ -42,7 +42,8 @@ class Station(NamedTuple):
     """Threads of a kind: their number, the CPUs that they used together, and the share of the time
     that the least busy one ran: if that one is used up, all are. ``ready`` is that share with its
     waits for a CPU. Who spins in a loop that only waits has time left: that is in
-    ``cpus`` alone. ``queued`` is how many of them waited for a CPU, on the average."""
+    ``cpus`` alone. ``queued`` is how many of them waited for a CPU, on the average.
+    ``are_processes``: each is of a process of its own."""
 
     name: str
     threads: int
@@ -50,6 +51,7 @@ class Station(NamedTuple):
     least: float
     ready: float = 0.0
     queued: float = 0.0
+    are_processes: bool = False
 
 
 class Serving(NamedTuple):
@@ -106,8 +108,8 @@ def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serv
         return None
     loads = [time for time in others if time is not None]
     every = set(range(record.machine.cpus))
-    granted = set(role.controls.cpus or every)
-    client_granted = set().union(*(set(side.controls.cpus or every) for side in sides))
+    granted = set(allowed_cpus(role) or every)
+    client_granted = set().union(*(set(allowed_cpus(side) or every) for side in sides))
     return Serving(
         stations=_stations(role, own),
         server=own.used / own.wall,
@@ -341,7 +343,8 @@ def _stations(role: RoleRecord, time: _Time, working: bool = False) -> tuple[Sta
             for share, thread in zip(ran, each, strict=True)
         ]
         queued = waited * sum(thread.usage.run_queue_ns or 0 for thread in each)
-        found.append(Station(name, len(each), cpus, min(ran), min(ready), queued))
+        apart = len({thread.pid for thread in each}) == len(each) > 1
+        found.append(Station(name, len(each), cpus, min(ran), min(ready), queued, apart))
     return tuple(sorted(found, key=lambda station: -station.cpus))
 
 
@@ -377,7 +380,8 @@ def _means(trials: Sequence[Sequence[Station]]) -> list[Station]:
         cpus = sum(station.cpus for station in each) / len(trials)
         least, ready = mean([s.least for s in each]), mean([s.ready for s in each])
         queued = sum(station.queued for station in each) / len(trials)
-        found.append(Station(name, each[0].threads, cpus, least, ready, queued))
+        apart = all(station.are_processes for station in each)
+        found.append(Station(name, each[0].threads, cpus, least, ready, queued, apart))
     return sorted(found, key=lambda station: -station.cpus)
 
 
@@ -388,7 +392,8 @@ def _who(stations: Sequence[Station]) -> str:
 
 def _used(station: Station) -> str:
     used = f"{station.name} {station.cpus:.2f}"
-    return f"{used} in {station.threads} threads" if station.threads > 1 else used
+    what = "processes" if station.are_processes else "threads"
+    return f"{used} in {station.threads} {what}" if station.threads > 1 else used
 
 
 def _cpus(count: int) -> str:

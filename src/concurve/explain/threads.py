@@ -89,6 +89,21 @@ class Dispatcher(NamedTuple):
     used_up: bool = False
 
 
+def allowed_cpus(role: RoleRecord) -> tuple[int, ...] | None:
+    """The CPUs on which the threads of a role that work may run: those that the kernel granted it,
+    or fewer, where it bound itself to some (``taskset`` in its command, an affinity of its own);
+    ``None`` where that was not read."""
+    busiest = max((thread.usage.cpu_ns or 0 for thread in role.threads.listed), default=0)
+    working = [
+        thread.cpus
+        for thread in role.threads.listed
+        if (thread.usage.cpu_ns or 0) >= max(1.0, ACTIVE_SHARE * busiest)
+    ]
+    if not working or None in working:
+        return role.controls.cpus
+    return tuple(sorted({cpu for cpus in working if cpus is not None for cpu in cpus}))
+
+
 def present(
     role: RoleRecord, phases: Sequence[Usage], wall: float
 ) -> tuple[list[ThreadRecord], list[ThreadRecord]]:

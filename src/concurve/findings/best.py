@@ -56,7 +56,8 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     those that vary among them. ``settings`` holds levels of the latter, as do ``leader``, the one
     with the best centre, and ``recommended``: the smallest that is shown to be as good as the best,
     ``None`` where ``doubt`` says why there is none. ``passed`` are smaller ones that may be as good
-    as it, though the figures have them behind, ``as_good`` the others that are not told from it;
+    as it, though the figures have them behind, and ``to_passed`` says how many times as good it is
+    as they are; its interval holds for all of them. ``as_good`` are the others not told from it;
     without a recommended one, from the leader. ``behind`` are those that are told from the leader:
     they are worse. ``decide`` says what would decide, and ``trials``
     how many of each setting it takes.
@@ -79,6 +80,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     compared: int
     recommended: dict[str, Level] | None = None
     passed: tuple[dict[str, Level], ...] = ()
+    to_passed: Estimate | None = None
     as_good: tuple[dict[str, Level], ...] = ()
     behind: tuple[dict[str, Level], ...] = ()
     decide: str = ""

@@ -98,11 +98,11 @@ def greater_part(cell: CellExplanation) -> str:
 def loss_named(cell: CellExplanation) -> str:
     """What shares are shares of: the lost speed-up, or, where a speed-up is not divided, as of a
     server, what an operation takes more."""
-    return "the extra time" if cell.speedup_possible is None else "the lost speed-up"
+    return "the lost speed-up" if cell.speedup_lost else "the extra time"
 
 
 def lost_speedup(cell: CellExplanation) -> str:
     """The same in full: ``the lost speed-up (0.24 of 2)``, ``the extra time per operation``."""
-    if cell.speedup_possible is None:
+    if not cell.speedup_lost or cell.speedup_possible is None:
         return f"{loss_named(cell)} per operation"
     return f"{loss_named(cell)} ({cell.lost:.2f} of {cell.speedup_possible:.3g})"

@@ -168,7 +168,10 @@ def _find(
     )
     is_open = choice.chosen is None
     decide, trials = "", None
-    first, to_first = None, None
+    first, to_first, to_passed = None, None, None
+    if choice.chosen is not None and len(factors) == 1:
+        pairs = [(choice.chosen, smaller) for smaller in choice.passed]
+        to_passed = _times_as_good_each(candidates, pairs, is_lower, by_data)
     if is_open:
         first, to_first = _first(candidates, best, choice.others, cost, is_lower, by_data, factors)
         decide, trials = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1, asked)
@@ -191,6 +194,7 @@ def _find(
         compared=len(candidates),
         recommended=None if choice.chosen is None else only([choice.chosen])[0],
         passed=only(choice.passed),
+        to_passed=to_passed,
         as_good=only(choice.others),
         behind=only(sorted(set(range(len(candidates))) - set(best.members))),
         decide=decide,
@@ -216,22 +220,35 @@ def _first(
     factors: Sequence[str],
 ) -> tuple[int | None, Estimate | None]:
     """The smallest of the few settings of which one is to be used, since all others are worse, and
-    how many times as good the others of them are as it, by an interval that holds for each of
-    them (Bonferroni); none where a setting has a single trial, or figures that have no ratio."""
+    how many times as good the others of them are as it (:func:`_times_as_good_each`)."""
     few, rest = best.members, len(candidates) - len(best.members)
     if len(factors) != 1 or not rest or not 2 <= len(few) <= FEW or len(as_good) < len(few) - 1:
         return None, None
     first, *others = sorted(few, key=cost)
-    each = 1 - 0.05 / len(others)
+    pairs = [(other, first) for other in others]
+    found = _times_as_good_each(candidates, pairs, is_lower, is_staged)
+    return (None, None) if found is None else (first, found)
+
+
+def _times_as_good_each(
+    candidates: Sequence[_Candidate],
+    pairs: Sequence[tuple[int, int]],
+    is_lower: bool,
+    is_staged: bool,
+) -> Estimate | None:
+    """How many times as good the first of each pair is as the second: the greatest, with an
+    interval at 95 % that holds for each of them (Bonferroni); ``None`` without a pair, and where
+    one has a single trial, or figures that have no ratio."""
+    each = 1 - 0.05 / max(1, len(pairs))
     found = [
-        _times_as_good(candidates[other], candidates[first], is_lower, is_staged, each)
-        for other in others
+        _times_as_good(candidates[one], candidates[other], is_lower, is_staged, each)
+        for one, other in pairs
     ]
     known = [item for item in found if item is not None and item.low is not None]
-    if len(known) < len(found):
-        return None, None
+    if not known or len(known) < len(found):
+        return None
     most = max(known, key=lambda item: item.value)
-    return first, msgspec.structs.replace(
+    return msgspec.structs.replace(
         most,
         low=min(item.low for item in known if item.low is not None),
         high=max(item.high for item in known if item.high is not None),

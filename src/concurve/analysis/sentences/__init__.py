@@ -89,7 +89,7 @@ def sentences(
         if unset is not None and against_base.factor_of(plan) in unset.factors:
             compared = []
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
-    answers += untried(head, plan, best)
+    answers += untried(head, plan, cells, best)
     if unset is not None:
         answers.insert(0, unset.answer)
     if not answers:

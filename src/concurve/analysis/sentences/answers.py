@@ -447,8 +447,9 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
     is_said = gain is not None and not gain.is_gain
     is_base = gain is not None and item.recommended.items() <= gain.base.parameters.items()
     said = []
-    if item.passed:
-        said.append(f"{_named(plan, item, item.passed)} may be as good")
+    passed = _maybe_as_good(plan, item, speed, gain)
+    if passed:
+        said.append(f"{_named(plan, item, passed)} may be as good{_to_passed(plan, item, speed)}")
     if item.as_good and not (is_said and is_base):
         verb = words.verb(len(item.as_good))
         said.append(f"{_named(plan, item, item.as_good)} {verb} not significantly better")
@@ -457,6 +458,30 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
         said.append(f"{_named(plan, item, worse)} {words.verb(len(worse))} worse")
     use = f"{advice}; {', '.join(said)}." if said else f"{advice}."
     return " ".join(filter(None, (use, _given_back(plan, item, speed))))
+
+
+def _maybe_as_good(
+    plan: Plan, item: BestFinding, speed: str, gain: Greatest | None
+) -> list[dict[str, Level]]:
+    """The smaller settings that may be as good as the recommended one: so may the base that it is
+    not faster than beyond the choice among all."""
+    found = list(item.passed)
+    if gain is None or gain.is_gain or not _is_led(item, gain, speed) or len(item.factors) > 1:
+        return found
+    base = {name: gain.base.parameters[name] for name in item.factors}
+    return found if base in found else [base, *found]
+
+
+def _to_passed(plan: Plan, item: BestFinding, speed: str) -> str:
+    """`` (4 is 0.97× to 1.21× as fast)``: how much smaller settings that may be as good may cost;
+    empty where that is not known."""
+    found = item.to_passed
+    if found is None or found.low is None or found.high is None or item.recommended is None:
+        return ""
+    digits = words.ratio_digits(found.value, found.low, found.high)
+    span = f"{found.low:.{digits}f}× to {found.high:.{digits}f}×"
+    good = "as good" if _is_apart(item, speed) else "as fast"
+    return f" ({_setting(plan, item, item.recommended)} is {span} {good})"
 
 
 def _given_back(plan: Plan, item: BestFinding, speed: str) -> str:

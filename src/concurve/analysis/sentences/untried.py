@@ -9,25 +9,31 @@ from concurve.analysis.sentences.naming import is_counted
 from concurve.definition.purposes import purposes_of
 from concurve.definition.templates import placeholders
 from concurve.findings.best import BestFinding
+from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
 from concurve.store.run_head import RunHead
 from concurve.terms import Level
+
+#: Who gains less than this by the last step to the greatest level hardly gains by the next one.
+GROWS_MIN = 1.05
 
 #: So many conditions are named; of more only their number.
 _NAMED_MAX = 2
 
 
-def untried(head: RunHead, plan: Plan, best: Sequence[BestFinding]) -> Iterator[str]:
+def untried(
+    head: RunHead, plan: Plan, cells: Sequence[CellFindings], best: Sequence[BestFinding]
+) -> Iterator[str]:
     """A sentence for the settings to use over all cells, or under each condition, where that is the
-    greatest number of the work factor, and told from the next smaller one: ``64 is the greatest
-    level measured: more may be better.`` Under conditions, it says under which. None of what is a
-    number of CPUs, and of a program that serves nobody none from the number of CPUs on: more
-    workers than these seldom are."""
+    greatest number of the work factor, and better than the next smaller one by :data:`GROWS_MIN`:
+    ``64 is the greatest level measured: more may be better.`` Under conditions, it says under
+    which. None of what is a number of CPUs, and of a program that serves nobody none from the
+    number of CPUs on: more workers than these seldom are."""
     conditions = set(plan.study.conditions)
     asked = [it for it in best if len(it.factors) == 1 and conditions.issuperset(it.group)]
     found: dict[Level, list[BestFinding]] = {}
     for item in asked:
-        if item.recommended is not None and _is_untried(head, plan, item):
+        if item.recommended is not None and _is_untried(head, plan, cells, item):
             found.setdefault(item.leader[item.factors[0]], []).append(item)
     for level, items in found.items():
         (factor,) = items[0].factors
@@ -36,21 +42,37 @@ def untried(head: RunHead, plan: Plan, best: Sequence[BestFinding]) -> Iterator[
         yield f"{named} is the greatest level measured: {under}more may be better."
 
 
-def _is_untried(head: RunHead, plan: Plan, item: BestFinding) -> bool:
+def _is_untried(
+    head: RunHead, plan: Plan, cells: Sequence[CellFindings], item: BestFinding
+) -> bool:
     """Is the setting to use the greatest level of the work factor there, and does it gain yet?"""
     ((factor, level),) = item.leader.items()
-    cells = [
-        cell.parameters for cell in plan.cells if item.group.items() <= cell.parameters.items()
-    ]
-    levels = sorted({n for cell in cells if isinstance(n := cell[factor], int | float)})
+    group = [cell for cell in cells if item.group.items() <= cell.parameters.items()]
+    levels = sorted({n for it in group if isinstance(n := it.parameters[factor], int | float)})
     # A switch, or a kind of optimisation, has no greater level.
     is_greatest = factor == plan.work and len(levels) > 1 and level == levels[-1] > 1
     return (
         is_greatest
         and item.recommended == item.leader
         and {factor: levels[-2]} in item.behind
+        and _grows(group, factor, levels, item.indicator)
         and _may_grow(head, factor, level)
     )
+
+
+def _grows(
+    group: Sequence[CellFindings], factor: str, levels: Sequence[float], indicator: str
+) -> bool:
+    """Is the figure of the greatest level so far from that of the next smaller one that it grows
+    yet? A server that has used up its CPUs gains a little from what the load gives up."""
+    figures = [
+        cell.indicators[indicator].value
+        for level in levels[-2:]
+        for cell in group
+        if cell.parameters[factor] == level and indicator in cell.indicators
+    ]
+    low, high = min(figures, default=0.0), max(figures, default=0.0)
+    return low <= 0 or high >= GROWS_MIN * low
 
 
 def _under(items: Sequence[BestFinding], conditions: int) -> str:

@@ -19,7 +19,7 @@ _COLOURS = (PALETTE[0], *PALETTE[1:], "#c9a0dc", "#9bbf85")
 
 def waterfall(explanation: Explanation) -> Chart | None:
     """The chart; ``None`` if no cell has a speed-up whose loss is known."""
-    cells = [cell for cell in explanation.cells if cell.speedup is not None]
+    cells = [cell for cell in explanation.cells if cell.speedup_lost]
     shown = cells[:_CELLS_MAX]
     parts = losses_of(explanation)
     if not shown or not parts:

@@ -271,7 +271,7 @@ def _table(explanation: Explanation) -> Table:
 
 def _lost(explanation: Explanation) -> Table | None:
     """From the speed-up that was possible to what was measured; ``None`` where it is not known."""
-    cells = [cell for cell in explanation.cells if cell.speedup is not None]
+    cells = [cell for cell in explanation.cells if cell.speedup_lost]
     if not cells:
         return None
     keys = (
