@@ -504,7 +504,7 @@ def test_a_line_says_that_no_limit_was_found() -> None:
     parts = "No single cause: serial work is 30 % of the lost speed-up, waiting for a CPU 20 %."
     lost = line_of(explained("none", "5 % of it waiting", base={"n": 1}, parts=parts))
     assert lost.text == f"{compared}. {parts}"
-    above = line_of(explained("cpu", "it is", limit="CPUs", above_ideal="It is more than ideal."))
+    above = line_of(explained("cpu", "it is", limit="CPUs", ideal="It is more than ideal."))
     assert above.text.endswith(" It is more than ideal.")
     used = "no resource is used up: the server used 0.65 CPUs and its load 0.70, of 2"
     told = line_of(explained("none", f"on the CPU; {used}; there is no loss", used=used))

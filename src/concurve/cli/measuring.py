@@ -31,6 +31,7 @@ from concurve.measuring.laboratory import Runner, nothing_left
 from concurve.measuring.launches import check_plan
 from concurve.measuring.quiet import Asked, asked_quiet, attached_in, quiet_machine
 from concurve.measuring.site import this_machine
+from concurve.measuring.wrappers import wrapper_before
 from concurve.planning.forecast import forecast, shortfall
 from concurve.planning.plan import Machine, describe, plan_of
 from concurve.planning.protocol import GIVEN_UP, replay
@@ -157,11 +158,12 @@ def measure_study(
 
 
 def notes_before(study: Study, effort: str, again: str, *, is_of_file: bool) -> list[str]:
-    """What a study lacks for the answer that its author may expect: it would be read after all its
-    trials only. ``again`` is the command that measures it, ``is_of_file``: the user wrote it."""
+    """What a study lacks for the answer that its author may expect, and what its figures hold that
+    is not the program's: it would be read after all its trials only. ``again`` is the command that
+    measures it, ``is_of_file``: the user wrote it."""
     undirected = undirected_before(study, effort, is_sweep=is_of_sweep(study, again))
     unconditioned = unconditioned_before(study, effort) if is_of_file else ""
-    return [text for text in (undirected, unconditioned) if text]
+    return [text for text in (undirected, unconditioned, wrapper_before(study)) if text]
 
 
 def cpus_of_target(

@@ -31,6 +31,7 @@ from concurve.explain.others import did_not_answer, waits_for_who_is_not_held_up
 from concurve.explain.room import ceiling
 from concurve.explain.sentences import (
     above_ideal,
+    less_possible,
     loss_told,
     parts_without_cause,
     reason,
@@ -382,7 +383,7 @@ def _cell(
         remedy="" if is_withheld else verdict.remedy,
         spent="" if is_withheld else spent(own, verdict),
         server_cpu=own.server_cpu,
-        above_ideal=above_ideal(cell, base_cell, own, base),
+        ideal=above_ideal(cell, base_cell, own, base) or less_possible(cell, base_cell, own, base),
         parts="" if is_withheld else parts_without_cause(own, base, verdict),
     )
 

@@ -110,6 +110,27 @@ def above_ideal(
     return f"{said}: {why}." if why else f"{said}; nothing that was measured says why."
 
 
+#: A base that keeps so few CPUs busy beyond its workers leaves the ideal as it is.
+_LESS_POSSIBLE = 0.05
+
+
+def less_possible(
+    cell: CellFindings, base_cell: CellFindings, own: Breakdown, base: Breakdown | None
+) -> str:
+    """Why less is possible than the growth of the workers promises: the base keeps more CPUs busy
+    than it has workers, as a JVM with its compilers does. Empty elsewhere."""
+    loss = loss_of(own, base) if base is not None else None
+    if loss is None or base is None or own.cpus is None or base.level is None or own.level is None:
+        return ""
+    promised = min(own.level, own.cpus) / min(base.level, own.cpus)
+    if loss.possible >= (1 - _LESS_POSSIBLE) * promised or own.level < own.cpus:
+        return ""
+    return (
+        f"No more than {loss.possible:.2f}× is possible, and not {promised:.3g}×: "
+        f"{_named(base_cell, cell)} already uses {cpus_at_once(base):.2f} of the {own.cpus} CPUs."
+    )
+
+
 def _is_less(own: Breakdown, base: Breakdown, component: str) -> bool:
     """Does an operation surely take less of a component than in the base?"""
     if any(component not in side.columns for side in (own, base)):

@@ -155,7 +155,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     in a sentence which parts of a loss are known, where no cause is named. ``server_cpu`` is the
     CPU time of all threads of a loaded server per operation, in ns; ``None`` of what serves nobody.
     ``spent`` says in a sentence what an operation costs of it, and where most CPU time is spent;
-    ``above_ideal`` what is known of a speed-up that is more than the workers promise.
+    ``ideal`` what is known of a speed-up that is more than the workers promise, or why less is
+    possible.
     """
 
     parameters: dict[str, Level]
@@ -190,7 +191,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     parts: str = ""
     server_cpu: Estimate | None = None
     spent: str = ""
-    above_ideal: str = ""
+    ideal: str = ""
 
     @property
     def has_no_loss(self) -> bool:

@@ -28,8 +28,10 @@ CPU_TIME = "cpu_seconds"
 _BEYOND_NEIGHBOURS = 1.25
 _THREADS = "threads_peak"
 _CPUS = "cpus_used"
-#: A program that uses this much of a CPU, or more, mostly computes, although others take its CPU.
+#: A program that runs, or waits for the CPU that others take, for this share of its time computes.
 _COMPUTES = 0.5
+_QUEUED = "run_queue_seconds"
+_WALL = "wall_seconds"
 #: A thread used as much of a CPU with both if it used no more than so many times as much.
 _CPUS_ALIKE = 1.1
 
@@ -213,9 +215,14 @@ def is_told_by_cpu_time(pair: Pair, sides: tuple[Side, Side], method: Method) ->
     if method != "pairs" or len(run.roles) != 1:
         return False
     cells = [side.cells[0][key] for side, key in zip(sides, (pair.base, pair.new), strict=True)]
-    used = [cell.indicators.get(_CPUS) for cell in cells]
-    are_computing = all(figure is not None and figure.value >= _COMPUTES for figure in used)
-    return _is_single(cells) and are_computing
+    return _is_single(cells) and all(_ready(cell) >= _COMPUTES for cell in cells)
+
+
+def _ready(cell: CellFindings) -> float:
+    """The share of its time for which a program with one thread ran, or waited for a CPU."""
+    used, queued, wall = (cell.indicators.get(name) for name in (_CPUS, _QUEUED, _WALL))
+    ran = used.value if used is not None else 0.0
+    return ran + (queued.value / wall.value if queued and wall and wall.value else 0.0)
 
 
 def _are_alike(cells: Sequence[CellFindings], name: str, most: float) -> bool:

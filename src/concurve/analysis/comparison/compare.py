@@ -142,10 +142,10 @@ def compare_levels(
 
 class OfUndecided(NamedTuple):
     """What :func:`compare_levels` says of undecided levels: which is faster by CPU time, where the
-    wall time is in doubt (``verdicts``), that their CPU time differs (``hints``), and how many
-    trials would decide (``plan``); nothing where it says nothing."""
+    wall time is in doubt (``verdicts``, by the level), that their CPU time differs (``hints``), and
+    how many trials would decide (``plan``); nothing where it says nothing."""
 
-    verdicts: tuple[str, ...]
+    verdicts: dict[Level, str]
     hints: tuple[str, ...]
     plan: tuple[str, ...]
 
@@ -167,15 +167,19 @@ def of_undecided_levels(
     )
     is_doubted = any(cell.is_doubted for cell in cells)
     verdicts, hinted = _by_cpu_time(drafted, cells, beside)
-    return OfUndecided(verdicts, hinted, () if is_doubted else _advice(drafted, cells, options))
+    return OfUndecided(
+        {cell.parameters[factor]: text for text, cell in verdicts.items()},
+        hinted,
+        () if is_doubted else _advice(drafted, cells, options),
+    )
 
 
 def _by_cpu_time(
     drafted: _Drafted, cells: Sequence[CellComparison], beside: Sequence[CellComparison]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+) -> tuple[dict[str, CellComparison], tuple[str, ...]]:
     """What CPU time says of the cells that are undecided: verdicts, and hints on the others."""
     if not beside:
-        return (), ()
+        return {}, ()
     sides, infos = drafted.sides, drafted.infos
     told = [
         pair.parameters
@@ -184,7 +188,7 @@ def _by_cpu_time(
     ]
     verdicts = verdicts_by_cpu_time(cells, beside, told, sides[0].name)
     left = [cell for cell in beside if cell not in verdicts.values()]
-    return tuple(verdicts), hints(cells, left, infos, _cpu_time(sides))
+    return verdicts, hints(cells, left, infos, _cpu_time(sides))
 
 
 def _advice(

@@ -48,9 +48,9 @@ def verdicts_by_cpu_time(
     told: Sequence[Mapping[str, Level]],
     base: str,
 ) -> dict[str, CellComparison]:
-    """A sentence on each cell whose wall time is in doubt and whose CPU time differs, of those that
-    may be ``told`` by it, by their parameters; ``beside`` are the same cells by CPU time. ``base``
-    is what they are compared with."""
+    """A sentence on each cell whose wall time is in doubt and whose CPU time differs, or is the
+    same, of those that may be ``told`` by it, by their parameters; ``beside`` are the same cells by
+    CPU time. ``base`` is what they are compared with."""
     doubted = [
         cell.parameters
         for cell in cells
@@ -59,7 +59,7 @@ def verdicts_by_cpu_time(
     return {
         _verdict(cell, base): cell
         for cell in beside
-        if cell.verdict in ("faster", "slower")
+        if cell.verdict in ("faster", "slower", "same")
         and cell.parameters in doubted
         and cell.parameters in told
     }
@@ -70,10 +70,24 @@ def _verdict(cell: CellComparison, base: str) -> str:
     doubt.``"""
     by, ends = _by(cell)
     where = " ".join(f"{name}={level}" for name, level in cell.parameters.items())
+    if cell.verdict == "same":
+        return f"By CPU time {where} is as fast as {base}{_span(cell)}; the wall time is in doubt."
     return (
         f"By CPU time {where} is {by} % {cell.verdict} than {base} [{ends} %]; the wall time is in "
         "doubt."
     )
+
+
+def _span(cell: CellComparison) -> str:
+    """`` [1.0 % faster to 0.8 % slower]``, of the CPU time of cells that are the same."""
+    ratio = cell.ratio
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return ""
+    low, high = (
+        f"{words.in_percent(abs(end - 1))} % {'slower' if end > 1 else 'faster'}"
+        for end in (ratio.low, ratio.high)
+    )
+    return f" [{low} to {high}]"
 
 
 def hints(

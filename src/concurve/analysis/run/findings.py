@@ -50,7 +50,7 @@ from concurve.findings.best import Withheld
 from concurve.findings.cells import Dot, Reject
 from concurve.findings.explanation import REPORT_TRIALS
 from concurve.findings.run import Finding, Findings, RunInfo, TrialFindings
-from concurve.planning.plan import Plan, plan_of
+from concurve.planning.plan import Plan, describe, plan_of
 from concurve.planning.protocol import LOST, Protocol, replay
 from concurve.store import Store
 from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, Trials
@@ -340,8 +340,11 @@ def _with_hint(found: Findings, stored: StoredRun) -> Findings:
     is_open = is_named and best is not None and best.recommended is not None
     texts = [*(more.plan if is_open else ()), *hints]
     # Wall times that compare no settings are not in doubt by the machine alone.
-    first = () if found.withheld.figures or found.withheld.hosts else more.verdicts
-    said = [*map(_answer, first), *found.sentences, *map(_answer, texts)]
+    first = {} if found.withheld.figures or found.withheld.hosts else more.verdicts
+    # What the wall time in doubt seems to say of the same levels would contradict it.
+    decided = [describe(it.parameters) for it in found.cells if it.parameters[factor.name] in first]
+    left = [item for item in found.sentences if item.subject not in decided]
+    said = [*map(_answer, first.values()), *left, *map(_answer, texts)]
     return msgspec.structs.replace(found, sentences=_in_order(said))
 
 

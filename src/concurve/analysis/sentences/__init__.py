@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from concurve.analysis import against_base
@@ -20,7 +22,7 @@ from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
-from concurve.planning.plan import Plan
+from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import GIVEN_UP, Protocol
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo
@@ -102,10 +104,18 @@ def sentences(
     )
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
-        *(Finding(kind="answer", sentence=text) for text in answers),
+        *(_answer(text, versions, cells) for text in answers),
         *warnings,
         *(Finding(kind="note", sentence=text) for text in notes),
     ]
+
+
+def _answer(text: str, versions: dict[int, str], cells: Sequence[CellFindings]) -> Finding:
+    """An answer; one on a version has that as its subject."""
+    of = next(
+        (describe(cells[index].parameters) for index, it in versions.items() if it == text), ""
+    )
+    return Finding(kind="answer", sentence=text, subject=of)
 
 
 def _prefers_base(

@@ -309,7 +309,7 @@ def _limit_of(limit: Limit) -> Paragraph:
         spent(cell),
         parts_known(cell),
         cell.place,
-        cell.above_ideal,
+        cell.ideal,
         _remedy(cell),
         _beyond(limit),
     )
@@ -332,7 +332,7 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
     cell = limit.cell
     lead = f"What limits {fmt.setting(limit.under)}" if limit.under else _LIMIT
     found = _found(cell)
-    said = (found or _not_found(limit, stops), cell.above_ideal, _beyond(limit))
+    said = (found or _not_found(limit, stops), cell.ideal, _beyond(limit))
     text = " ".join(filter(None, said))
     return Paragraph(text, Tone.PLAIN if found else Tone.SOFT, lead=lead)
 

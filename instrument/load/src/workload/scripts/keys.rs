@@ -1,5 +1,8 @@
 //! How the key of a request is drawn.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Zipf};
@@ -17,6 +20,8 @@ pub enum Keys {
         hot: u64,
         share: f64,
     },
+    /// Each in its turn, over all sessions: so many requests ask for each once.
+    Each { population: u64 },
     /// Every session has a key of its own.
     Session,
 }
@@ -24,7 +29,7 @@ pub enum Keys {
 /// Why a text does not name a distribution of keys.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "keys {text:?}: {why}; use uniform:100000, zipf:100000:0.99, hot:100000:100:0.9 (100 of the keys get 90 %), or session"
+    "keys {text:?}: {why}; use uniform:100000, zipf:100000:0.99, hot:100000:100:0.9 (100 of the keys get 90 %), each:100000 (one after the other), or session"
 )]
 pub struct KeysError {
     text: String,
@@ -51,6 +56,9 @@ impl std::str::FromStr for Keys {
         match parts[..] {
             ["session"] => Ok(Self::Session),
             ["uniform", population] => Ok(Self::Uniform {
+                population: count(population)?,
+            }),
+            ["each", population] => Ok(Self::Each {
                 population: count(population)?,
             }),
             ["zipf", population, exponent] => {
@@ -89,10 +97,13 @@ pub struct KeyPicker {
     keys: Keys,
     zipf: Option<Zipf<f64>>,
     session: u64,
+    /// How many were drawn so far by all sessions, of keys that take turns.
+    drawn: Arc<AtomicU64>,
 }
 
 impl KeyPicker {
-    pub fn new(keys: Keys, session: u64) -> Self {
+    /// `drawn` is shared by the sessions of a load.
+    pub fn new(keys: Keys, session: u64, drawn: Arc<AtomicU64>) -> Self {
         let zipf = match keys {
             Keys::Zipf {
                 population,
@@ -104,6 +115,7 @@ impl KeyPicker {
             keys,
             zipf,
             session,
+            drawn,
         }
     }
 
@@ -123,6 +135,7 @@ impl KeyPicker {
                 true => random.random_range(0..hot),
                 false => random.random_range(hot..population),
             },
+            Keys::Each { population } => self.drawn.fetch_add(1, Ordering::Relaxed) % population,
             Keys::Session => self.session,
         }
     }
@@ -135,7 +148,7 @@ mod tests {
     use super::*;
 
     fn counts(keys: &str, draws: u64) -> Vec<u64> {
-        let picker = KeyPicker::new(keys.parse().unwrap(), 7);
+        let picker = KeyPicker::new(keys.parse().unwrap(), 7, Arc::default());
         let mut random = SmallRng::seed_from_u64(1);
         let mut counts = vec![0; 1000];
         for _ in 0..draws {
@@ -170,6 +183,18 @@ mod tests {
     }
 
     #[test]
+    fn each_key_has_its_turn_over_all_sessions() {
+        let drawn = Arc::default();
+        let sessions =
+            [3, 8].map(|it| KeyPicker::new("each:5".parse().unwrap(), it, Arc::clone(&drawn)));
+        let mut random = SmallRng::seed_from_u64(1);
+        let keys: Vec<u64> = (0..10)
+            .map(|turn| sessions[usize::from(turn % 3 == 0)].pick(&mut random))
+            .collect();
+        assert_eq!(keys, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
+    }
+
+    #[test]
     fn a_session_keeps_to_its_key() {
         assert_eq!(counts("session", 10)[7], 10);
     }
@@ -178,6 +203,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, why) in [
             ("uniform:0", "not a number of keys"),
+            ("each:0", "not a number of keys"),
             ("uniform", "not understood"),
             ("zipf:10:-1", "below 0"),
             ("zipf:10:x", "no number"),

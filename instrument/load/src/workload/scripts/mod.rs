@@ -7,6 +7,7 @@
 mod keys;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use rand::rngs::SmallRng;
 
@@ -49,8 +50,8 @@ pub struct ScriptOptions {
     /// Mix of named workloads, with their weights
     #[arg(long, value_name = "get=9,set=1")]
     mix: Option<String>,
-    /// Distribution of the keys: uniform:N, zipf:N:S, hot:N:K:SHARE or session [default:
-    /// uniform:100000]
+    /// Distribution of the keys: uniform:N, zipf:N:S, hot:N:K:SHARE, each:N (one after the other; with
+    /// --transactions N each once) or session [default: uniform:100000]
     #[arg(long)]
     keys: Option<String>,
     /// Length of {value} in bytes [default: 3]
@@ -138,6 +139,8 @@ struct Scripts {
     /// By kind: an answer of nothing ends the transaction as refused.
     refused_by_nothing: Vec<bool>,
     keys: Keys,
+    /// Keys drawn so far, where they take turns.
+    drawn: Arc<AtomicU64>,
     placeholders: Vec<(&'static str, Vec<Piece>)>,
 }
 
@@ -150,6 +153,7 @@ impl Scripts {
             statements: Vec::new(),
             refused_by_nothing: Vec::new(),
             keys,
+            drawn: Arc::default(),
             placeholders: vec![
                 ("key", key),
                 ("value", vec![Piece::Bytes(vec![b'x'; value_bytes])]),
@@ -212,7 +216,7 @@ impl Workload for Scripts {
 
     fn generator(&self, session: u64) -> Box<dyn Generator> {
         Box::new(ScriptGenerator {
-            picker: KeyPicker::new(self.keys, session),
+            picker: KeyPicker::new(self.keys, session, Arc::clone(&self.drawn)),
             refused_by_nothing: self.refused_by_nothing.clone(),
             round_trips: self.kinds.iter().map(|it| it.round_trips.len()).collect(),
             session: session as i64,
