@@ -691,12 +691,15 @@ def test_a_base_to_use_is_explained_by_what_it_uses_up_and_then_why_more_do_not_
     greatest = msgspec.structs.replace(of_threads(4, "lock", place="It is m."), index=1)
     busy = of_threads(1, "cpu", "main")
     assert said_of(made, busy, greatest) == (
-        "one busy thread (main). With threads=1 it is so. With threads=4: locks. It is m."
+        "one busy thread (main). With threads=1 it is so. More does not help: with threads=4 the "
+        "limit is locks. It is m."
     )
     assert said_of(made, of_threads(1, "none"), greatest).startswith("locks. With threads=4")
     limits = limits_told(made, explanation_of(made, (busy, greatest)))
     short = answers(made, limits, ROOMS[-1])
-    assert short is not None and "With threads=4: locks. It is m." in str(short)
+    assert short is not None and "with threads=4 the limit is locks. It is m." in str(short)
+    told = of_threads(1, "cpu", "GOMAXPROCS")
+    assert said_of(made, told, greatest).startswith("GOMAXPROCS. With threads=1 it is so. More")
 
 
 def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to() -> None:

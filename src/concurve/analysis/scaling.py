@@ -190,13 +190,15 @@ def _wanted_cpus(cell: CellFindings, role: str = "") -> float:
 
 class _Ceiling(NamedTuple):
     """CPUs, or a single thread, that a throughput uses: ``name`` says which, ``most`` how many
-    there are, ``used`` how many the greatest level used. ``throughput``: where they are used up, by
-    what it takes more of them; infinite where it takes no more."""
+    there are, ``used`` how many the greatest level used; ``with_waits``: or waited for, while
+    others had them. ``throughput``: where they are used up, by what it takes more of them; infinite
+    where it takes no more."""
 
     name: str
     most: float
     used: float
     throughput: float
+    with_waits: bool = False
 
     @property
     def is_reached(self) -> bool:
@@ -264,7 +266,10 @@ def _ceiling(
     # What is used without any throughput, such as by who spins, does not grow with it.
     rising = (top - low) / (used[1] - used[0]) if used[1] > used[0] else math.inf
     growth = max(rising, top / used[1])
-    yield _Ceiling(name, most, used[1], top + max(0.0, most - used[1]) * growth)
+    names = [f"{role}.cpus_used" if role else "cpus_used" for role in roles]
+    figures = [figure for it in names if (figure := cells[1].indicators.get(it)) is not None]
+    with_waits = used[1] > sum(figure.value for figure in figures)
+    yield _Ceiling(name, most, used[1], top + max(0.0, most - used[1]) * growth, with_waits)
 
 
 def _refusal(n: Sequence[float], x: Sequence[float], apart: str) -> str:
@@ -349,9 +354,10 @@ def _used_up(work: str, result: FitResult, ceilings: Sequence[_Ceiling]) -> str:
     if full is None:
         return ""
     are = "are" if "CPUs" in full.name else "is"
+    waits = ", or waited for while others had them" if full.with_waits else ""
     return (
         f"{words.sentence(full.name)} {are} used up at {work}={max(result.levels):g} "
-        f"({min(full.used, full.most):.3g} in use): nothing is predicted beyond."
+        f"({min(full.used, full.most):.3g} in use{waits}): nothing is predicted beyond."
     )
 
 

@@ -347,7 +347,8 @@ def _cell(
         evidence = f"{evidence} {shown}; {doubt}."
     # An address in a JVM without symbols tells nobody anything.
     named = of_the_program(sites)
-    place = "" if is_withheld else place_sentence(verdict.cause, named, addresses=not own.is_jvm)
+    # Where threads waited is so on a busy machine, too.
+    place = place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
     loss = loss_told(cell, own, base) or _of_phase(cell, own, base)
     weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)

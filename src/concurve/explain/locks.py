@@ -484,7 +484,7 @@ def _where(cell: Breakdown) -> str:
         return f", {percent(at)} of that at one futex, where {threads} threads wait"
     # Who sleeps, or waits at a pipe, does not run, though nobody holds it up.
     running = min(cell.running, cell.ready) if "run_queue" in cell.columns else cell.running
-    run = f"{number(running)} of {cell.threads} threads run"
+    run = f"{number(running)} of {cell.threads} threads run or could run"
     return f", while {run}: they wait for one another"
 
 

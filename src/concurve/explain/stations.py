@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from concurve.explain.impossible_waits import without_impossible_waits
 from concurve.explain.threads import ACTIVE_SHARE, allowed_cpus, name_of_kind, waiting_threads
-from concurve.findings.explanation import Cause
+from concurve.findings.explanation import GOMAXPROCS, Cause
 from concurve.readings.contamination import foreign_at_least_ns
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.stats.moments import mean
@@ -174,7 +174,7 @@ def _of_server(used: Serving) -> Limit | None:
         many = "1 goroutine" if used.at_once == 1 else f"{used.at_once} goroutines"
         said = f"GOMAXPROCS lets {many} run at a time, and {used.in_go:.2f} CPUs of that are used"
         said = f"{said} (CPUs used: {who}, load {used.client:.2f})"
-        return Limit("cpu", "GOMAXPROCS", said, is_thread=True)
+        return Limit("cpu", GOMAXPROCS, said, is_thread=True)
     for station in used.stations:
         if station.least >= THREAD_USED_UP:
             said = f"{_busy(station)} (CPUs used: {who}, load {used.client:.2f})"
@@ -271,11 +271,17 @@ def used_words(trials: Sequence[Serving]) -> str:
     """How much CPU time the server and its load used, if no resource is used up."""
     first = trials[0]
     server, client = mean([t.server for t in trials]), mean([t.client for t in trials])
+    others = mean([t.others for t in trials])
     who = _who(_means([trial.stations for trial in trials]))
+    beside = f", and others {others:.2f}" if others >= _OTHERS_TOLD_MIN * first.together else ""
     return (
         f"no resource is used up: the server used {server:.2f} CPUs ({who}) and its load "
-        f"{client:.2f}, of {first.together}"
+        f"{client:.2f}{beside}, of {first.together}"
     )
+
+
+#: Others, or the hypervisor, that had this share of the CPUs are told beside server and load.
+_OTHERS_TOLD_MIN = 0.05
 
 
 class _Time(NamedTuple):

@@ -48,6 +48,8 @@ Cause = Literal[
 
 #: The ``limit`` of a cell whose CPUs are used up.
 CPUS = "CPUs"
+#: The same of a server in Go that may not run more goroutines at a time.
+GOMAXPROCS = "GOMAXPROCS"
 #: The causes that stand in a server, whatever its load could ask for.
 _OF_SERVER: frozenset[Cause] = frozenset({"lock", "serial", "stage", "imbalance", "io"})
 

@@ -10,9 +10,11 @@ from typing import NamedTuple
 import msgspec
 
 from concurve import words
+from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
     CPUS,
+    GOMAXPROCS,
     NOTHING_LOST_MAX,
     REPORT_TRIALS,
     CellExplanation,
@@ -201,25 +203,28 @@ def _short_answer(findings: Findings, condition: BestFinding) -> str:
     if are_all_alike and _is_no_faster(findings, condition):
         return f"{begun}: no setting seems better than the others."
     others = ", others may be as good" if condition.as_good else ""
-    speedup = _speedup_of_leader(findings, condition)
-    fast = f" ({speedup:.3g}× as fast)" if speedup is not None and speedup > 1 else ""
+    speedup, fast = _speedup_of_leader(findings, condition), ""
+    if speedup is not None and speedup.value > 1:
+        bounds = (speedup.low, speedup.high)
+        span = "" if None in bounds else " [{:.3g}, {:.3g}]".format(*bounds)
+        fast = f" ({speedup.value:.3g}× as fast{span})"
     return f"{begun}: {fmt.setting(condition.leader)} seems best{fast}{others}."
 
 
 def _is_no_faster(findings: Findings, condition: BestFinding) -> bool:
     """Is the setting with the best figure no faster than its base, block by block?"""
     speedup = _speedup_of_leader(findings, condition)
-    return speedup is not None and speedup <= 1
+    return speedup is not None and speedup.value <= 1
 
 
-def _speedup_of_leader(findings: Findings, condition: BestFinding) -> float | None:
+def _speedup_of_leader(findings: Findings, condition: BestFinding) -> Estimate | None:
     """How many times as fast as its base the setting with the best figure is, block by block;
     ``None`` for the base itself, and where that is not known."""
     wanted = {**condition.group, **condition.leader}.items()
     cell = next((it for it in findings.cells if wanted <= it.parameters.items()), None)
     if cell is None or cell.base in (None, cell.index) or "speedup" not in cell.indicators:
         return None
-    return cell.indicators["speedup"].value
+    return cell.indicators["speedup"]
 
 
 def warnings(
@@ -384,7 +389,8 @@ def _begin(cell: CellExplanation) -> str:
 
 
 def _lower(text: str) -> str:
-    return f"{text[:1].lower()}{text[1:]}"
+    """A sentence that follows a colon; a name in capitals keeps them."""
+    return text if text[:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
 
 def _ceiling(cell: CellExplanation) -> str:
@@ -432,6 +438,8 @@ def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     if share_cpus(cell, limit.cell):
         return f"With {setting} the same CPUs are shared."
     said = f"With {setting}: {_lower(_cause(cell))}"
+    if limit.cell.base is None:
+        said = f"More does not help: with {setting} the limit is {_lower(_cause(cell))}"
     if is_short and limit.cell.base is not None:
         return said
     return " ".join(filter(None, (f"{said}{certainty(cell, is_next_told=False)}", cell.place)))
@@ -484,6 +492,8 @@ def _cause(cell: CellExplanation) -> str:
     if cell.cause == "client" and second is not None and second.is_indistinct:
         return _TOO_LITTLE_ASKED
     is_thread = cell.cause == "cpu" and cell.limit not in ("", _RESOURCES["cpu"])
+    if is_thread and cell.limit == GOMAXPROCS:  # no thread of that name is there
+        return f"{GOMAXPROCS}."
     cause = "One busy thread" if is_thread else _LIMITS[cell.cause]
     is_new = cell.limit not in ("", _RESOURCES.get(cell.cause))
     return f"{cause} ({cell.limit})." if is_new else f"{cause}."
