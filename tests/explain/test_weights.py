@@ -13,7 +13,12 @@ from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.losses import whole_excess
-from concurve.explain.sentences import above_ideal, parts_without_cause, sentence
+from concurve.explain.sentences import (
+    above_ideal,
+    less_possible,
+    parts_without_cause,
+    sentence,
+)
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
@@ -21,6 +26,7 @@ from concurve.findings.explanation import NO_LOSS, CellExplanation, RunnerUp
 from concurve.report.sections.limits import certainty, share_of_loss
 from concurve.store import Store
 from tests.explain.test_losses import BASE, cell, joining, worker
+from tests.helpers.explaining import thread
 from tests.helpers.made import made_run
 
 
@@ -287,6 +293,21 @@ def test_a_speedup_above_the_ideal_is_explained_by_what_the_base_waited_and_used
     assert told(more, busy) == f"{ideal}; nothing that was measured says why."
     assert told(full, waits, low=1.0) == "", "it may be the ideal"
     assert told(full, waits, in_doubt=True) == "" and told(full, None) == ""
+
+
+def test_less_is_possible_where_the_base_keeps_more_cpus_busy_than_it_has_workers() -> None:
+    """A JVM with its compilers."""
+    one, two = made_cells()
+    helped = cell(1, [worker(), thread(0.3, name="compiler"), joining()], wall=1.0)
+    both = cell(2, [worker(0.9)] * 2 + [joining()], wall=0.7)
+    said = less_possible(two, one, both, helped)
+    assert re.fullmatch(
+        r"No more than 1\.5\d× is possible, and not 2×: "
+        r"threads=1 already uses 1\.3\d? of the 2 CPUs\.",
+        said,
+    ), said
+    alone = cell(1, [worker(), joining()])
+    assert less_possible(two, one, both, alone) == "" == less_possible(two, one, both, None)
 
 
 def made_cells() -> tuple[CellFindings, CellFindings]:
