@@ -832,6 +832,18 @@ def _not_in_time() -> Said:
     return stored(small_study(rules, threads=(1, 2, 4)), step=0.5)
 
 
+@kind("base-failed", "There is no speed-up: its base, threads=0, failed")
+def _base_failed() -> Said:
+    """Two settings are compared with each other, and none with the base that is asked for."""
+    engine = FakeEngine(
+        lambda spec, rng: (
+            (2.0 if spec.roles[0].argv[1] == "1" else 1.0) * rng.lognormvariate(0, 0.01)
+        ),
+        kind_of=lambda spec: "program_failed" if spec.roles[0].argv[1] == "0" else "ok",
+    )
+    return stored(small_study(THREE, threads=(0, 1, 2)), engine)
+
+
 @kind("skipped", "threads=2 was skipped")
 @kind("nothing-can-be-compared", "Nothing can be compared: threads=2 failed")
 def _skipped() -> Said:

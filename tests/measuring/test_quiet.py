@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from concurve.errors import BusyError, HostError, StudyError
 from concurve.host.load import Load, Process
 from concurve.host.lock import measurement_lock, measurement_under_way
 from concurve.host.turns import in_line
+from concurve.measuring import quiet
 from concurve.measuring.heads import with_attached
 from concurve.measuring.quiet import (
     QUIET_LOOKS,
@@ -31,6 +33,12 @@ from concurve.wire.spec import Attach
 
 QUIET = Load(0.01, 0.0)
 BUSY = Load(0.5, 0.0, (Process("cc1plus", 20, 0, 0.45),))
+
+
+@pytest.fixture(autouse=True)
+def no_autogroups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said does not depend on the kernel on which the tests run."""
+    monkeypatch.setattr(quiet, "has_autogroups", lambda: False)
 
 
 class Machine:
@@ -127,6 +135,26 @@ def test_the_machine_s_load_says_to_wait_for_the_run_that_it_names() -> None:
     assert both.startswith("end cc1 (pid 7), or wait for that concurve run (pid 39): ")
     alone = load_item(Load(0.5, 0.0, (Process("cc1", 7, 19, 0.5),))).remedy
     assert alone == "end these processes, or wait: concurve sweep --wait-quiet 5m …"
+
+
+def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A process of another session that has nice 19 takes as much as before."""
+    monkeypatch.setattr(quiet, "has_autogroups", lambda: True)
+    said = load_item(Load(0.5, 0.0, (Process("cc1", 7, 0, 0.5),))).remedy
+    assert said.startswith(
+        "end these processes, or give it the lowest priority (renice -n 19 -p 7; in another "
+        "session echo 19 > /proc/7/autogroup), or wait"
+    )
+    niced = load_item(Load(0.5, 0.0, (Process("cc1", 7, 19, 0.5),))).remedy
+    assert "(in another session echo 19 > /proc/7/autogroup)" in niced
+    monkeypatch.undo()
+    file = tmp_path / "enabled"
+    for text, has in (("1\n", True), ("0\n", False), ("", False)):
+        file.write_text(text)
+        assert quiet.has_autogroups(file) is has
+    assert not quiet.has_autogroups(tmp_path / "missing")
 
 
 def test_a_machine_that_does_not_become_quiet_ends_the_wait() -> None:

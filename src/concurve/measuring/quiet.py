@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -273,6 +274,7 @@ ENDED_SHARE = 0.1
 _INIT = 1
 #: Nobody yields more than at this nice value.
 _LOWEST = 19
+_AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def end_these(load: Load, then: str) -> str:
@@ -287,8 +289,19 @@ def end_these(load: Load, then: str) -> str:
         whom = words.listed([f"{it.name} (pid {it.pid})" for it in strangers])
     pids = " ".join(str(it.pid) for it in strangers if it.nice < _LOWEST)
     them = words.verb(len(strangers), "it", "them")
-    other = f", or give {them} the lowest priority (renice -n 19 -p {pids})" if pids else ""
+    how = [f"renice -n 19 -p {pids}"] if pids else []
+    if has_autogroups():  # nice compares the threads of one session only
+        how.append(f"in another session echo 19 > /proc/{strangers[0].pid}/autogroup")
+    other = f", or give {them} the lowest priority ({'; '.join(how)})" if how else ""
     return f"end {whom}{other}{then}"
+
+
+def has_autogroups(path: Path = _AUTOGROUPS) -> bool:
+    """Does the kernel share the CPUs among sessions first, as desktops have it (sched(7))?"""
+    try:
+        return path.read_text(encoding="ascii").strip() == "1"
+    except (OSError, ValueError):
+        return False
 
 
 class Waits:

@@ -91,7 +91,7 @@ def sentences(
         if unset is not None and against_base.factor_of(plan) in unset.factors:
             compared = []
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
-    answers += untried(head, plan, cells, best)
+    answers += [*_without_base(plan, cells), *untried(head, plan, cells, best)]
     if unset is not None:
         answers.insert(0, unset.answer)
     if not answers:
@@ -137,6 +137,24 @@ def _without_others(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     names = ", ".join(name(plan, cell.parameters) for cell in failed[:_NAMED_MAX])
     more = f" and {len(failed) - _NAMED_MAX} more" if len(failed) > _NAMED_MAX else ""
     return [f"Nothing can be compared: {names}{more} failed."]
+
+
+def _without_base(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    """That there are no speed-ups, where the base of several cells with figures failed, and which
+    level to compare with in its place."""
+    failed = {cell.index: cell for cell in cells if cell.status == "skipped" and not cell.trials}
+    left = [cell for cell in cells if cell.base in failed and cell.trials]
+    if not plan.work or len(left) < 2:
+        return []
+    base = failed[left[0].base or 0]
+    work = plan.work
+    if any(cell.parameters[work] == base.parameters[work] for cell in left):
+        return []
+    other = left[0].parameters[work]
+    return [
+        f"There is no speed-up: its base, {name(plan, base.parameters)}, failed. --base "
+        f"{work}={other} in a new run compares with {work}={other}."
+    ]
 
 
 def _nothing(cells: tuple[CellFindings, ...], state: str) -> list[str]:

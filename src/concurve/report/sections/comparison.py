@@ -154,7 +154,8 @@ def _reading(comparison: Comparison) -> Iterator[Block]:
 def _rule_in_short(comparison: Comparison) -> str:
     """The rule in a line; ``--all`` prints the whole."""
     effect = f"{words.in_percent(comparison.effect)} %"
-    return f"ratio: new over base; faster, slower: by {effect} or more (--all: the rule)"
+    of = ", of trials in pairs and not of these medians" if comparison.method == "pairs" else ""
+    return f"ratio: new over base{of}; faster, slower: by {effect} or more (--all: the rule)"
 
 
 def _rule(comparison: Comparison) -> str:
