@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -20,8 +21,12 @@ from hypothesis import strategies as st
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import findings_of
 from concurve.analysis.run.best import best_settings
+from concurve.analysis.sentences.answers import answers_of
+from concurve.analysis.sentences.gains import Greatest
 from concurve.definition.study import Rules
 from concurve.errors import RunError
+from concurve.estimate import Estimate
+from concurve.findings.best import BestFinding
 from concurve.findings.run import Findings
 from concurve.planning.plan import make_plan
 from concurve.report.json.export import to_json
@@ -387,6 +392,33 @@ def test_a_base_that_the_best_is_not_told_from_may_be_as_good(store: Store) -> N
             assert re.search(r"Use 2; 1 (and 4 )?may be as good", said), said
             return
     pytest.fail("no run has such an answer")
+
+
+def test_what_smaller_settings_may_cost_is_told_of_those_that_it_holds_for(store: Store) -> None:
+    """The base was not compared with the recommended setting by that interval, and is said once."""
+    made = made_run(store, lambda n: 1.0 / float(n), threads=(1, 2, 4))
+    one, _, four = made.cells
+    gain = Greatest("", four, one, False, "", Estimate(value=1.1, low=0.95, high=1.3, n=5))
+    best = msgspec.structs.replace(
+        made.best[0],
+        recommended={"threads": 4},
+        leader={"threads": 4},
+        passed=({"threads": 2},),
+        to_passed=Estimate(value=1.06, low=0.97, high=1.2, n=5),
+        as_good=(),
+        behind=({"threads": 1},),
+    )
+    plan = make_plan(small_study(Rules(), threads=(1, 2, 4)), "normal", 1)
+
+    def told(item: BestFinding) -> str:
+        (said,), _ = answers_of(plan, [gain], (item,), "wall_seconds")
+        return said.partition("Use ")[2]
+
+    assert told(best) == "4; 1 and 2 may be as good."
+    alone = msgspec.structs.replace(best, passed=({"threads": 1}, {"threads": 2}))
+    assert told(alone) == "4; 1 and 2 may be as good (4 is 0.97× to 1.20× as fast)."
+    said_once = msgspec.structs.replace(best, passed=(), as_good=({"threads": 1},), behind=())
+    assert told(said_once) == "4; 1 is not significantly better."
 
 
 def test_each_group_has_its_own_and_all_cells_have_one(store: Store) -> None:

@@ -152,8 +152,8 @@ def _without_base(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
         return []
     other = left[0].parameters[work]
     return [
-        f"There is no speed-up: its base, {name(plan, base.parameters)}, failed. --base "
-        f"{work}={other} in a new run compares with {work}={other}."
+        f"There is no speed-up: its base, {name(plan, base.parameters)}, failed. A new run can "
+        f"compare with {work}={other} (--base {work}={other}; in a study file base in [protocol])."
     ]
 
 

@@ -449,7 +449,8 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
     said = []
     passed = _maybe_as_good(plan, item, speed, gain)
     if passed:
-        said.append(f"{_named(plan, item, passed)} may be as good{_to_passed(plan, item, speed)}")
+        cost = _to_passed(plan, item, speed) if len(passed) == len(item.passed) else ""
+        said.append(f"{_named(plan, item, passed)} may be as good{cost}")
     if item.as_good and not (is_said and is_base):
         verb = words.verb(len(item.as_good))
         said.append(f"{_named(plan, item, item.as_good)} {verb} not significantly better")
@@ -463,13 +464,13 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
 def _maybe_as_good(
     plan: Plan, item: BestFinding, speed: str, gain: Greatest | None
 ) -> list[dict[str, Level]]:
-    """The smaller settings that may be as good as the recommended one: so may the base that it is
-    not faster than beyond the choice among all."""
+    """The settings that may be as good as the recommended one, though the figures have them behind:
+    so may the base that it is not faster than beyond the choice among all."""
     found = list(item.passed)
     if gain is None or gain.is_gain or not _is_led(item, gain, speed) or len(item.factors) > 1:
         return found
     base = {name: gain.base.parameters[name] for name in item.factors}
-    return found if base in found else [base, *found]
+    return found if base in (*found, *item.as_good) else [base, *found]
 
 
 def _to_passed(plan: Plan, item: BestFinding, speed: str) -> str:
