@@ -2,4 +2,4 @@ module concurve/tests/histories/checker
 
 go 1.19
 
-require github.com/anishathalye/porcupine v1.3.0
+require github.com/anishathalye/porcupine v1.3.1
