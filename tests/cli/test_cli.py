@@ -426,6 +426,21 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "a command in quotes": (
         2, ("--", "sleep 0.1"),
         ('"sleep 0.1" was not found', "each word by itself: sleep 0.1", "sh -c 'sleep 0.1'")),
+    "a pipeline in quotes": (
+        2, ("-P", "n", "1,2", "--", "true --x={n} | sort"),
+        ('was not found', "try: a shell around it: sh -c 'true --x={n} | sort'")),
+    "a command of shells": (
+        2, ("--", "cd", "/tmp"), ('"cd" was not found', "sh -c 'cd /tmp'")),
+    "a home that no shell writes out": (2, ("--", "~/mine"), ("sh -c '~/mine'",)),
+    "a placeholder as other tools write it": (
+        2, ("-P", "n", "1,2", "--", "echo", "--n=<n>"),
+        ("-P n: <n> is passed as it stands", "try: {n} in its place")),
+    "a placeholder as shells write it": (
+        2, ("-P", "n", "1,2", "--", "echo", "$n"), ("-P n: $n is passed as it stands",)),
+    "a placeholder that is a literal text": (
+        2, ("-P", "n", "1,2", "--", "echo", "{{n}}"), ("-P n: {{n}} is passed as it stands",)),
+    "levels in brackets": (
+        2, ("-P", "n", "[1,2]", "--", "echo", "{n}"), ("-P n: ", "no brackets", "try: 1,2")),
     "two commands in quotes": (
         2, ("--", "sleep 0.1", "sleep 0.2"),
         ('"sleep 0.1" was not found', "one command, each word by itself: sleep 0.1",
@@ -615,6 +630,17 @@ def test_two_programs_where_one_is_measured_are_told(lab: Lab) -> None:
     line = ("sweep", "-P", "version", "old,new", *QUICK, "--dry-run", "--", "./{version}")
     done = lab.run(*line)
     assert done.returncode == 0 and "note: one" not in done.stderr
+
+
+def test_what_only_a_shell_reads_is_told(lab: Lab) -> None:
+    line = ("sweep", "-P", "n", "1,2", *QUICK, "--dry-run", "--")
+    done = lab.run(*line, "echo", "{n}", "|", "sort")
+    assert done.returncode == 0, done.stderr
+    assert "note: | is passed to echo as an argument" in done.stderr
+    done = lab.run(*line, "echo", "--n=${n}")
+    assert "note: ${n} is passed as a $ and the level; the level alone is {n}" in done.stderr
+    done = lab.run(*line, "sh", "-c", "echo {n} | sort")
+    assert "note" not in done.stderr
 
 
 def test_a_single_setting_is_told_to_be_compared_with_nothing(lab: Lab) -> None:

@@ -5,14 +5,34 @@ from __future__ import annotations
 import click
 import pytest
 
-from concurve.cli import slips
+from concurve.cli import VERBS, app, slips
 from concurve.cli.sweep import verb as sweep
+from concurve.errors import StudyError
 
 
 def refused(*words: str) -> str:
     """What is said of the options of a sweep."""
     with pytest.raises(click.NoSuchOption) as error:
         sweep.make_context("sweep", [*words, "--", "true"])
+    known = slips.as_meant(error.value)
+    return known.format_message() if known else ""
+
+
+def refused_words(*words: str) -> str:
+    """What is said of words of a sweep that stand where others are expected."""
+    arguments = list(words)
+    context = sweep.make_context("sweep", arguments)
+    with pytest.raises(StudyError) as error:
+        slips.refuse_words(
+            sweep, context.params["command"], context.params["parameters"], list(words)
+        )
+    return str(error.value)
+
+
+def refused_before(*words: str) -> str:
+    """What is said of words in the place of a verb."""
+    with pytest.raises(click.UsageError) as error, app.make_context("concurve", list(words)) as ctx:
+        app.invoke(ctx)
     known = slips.as_meant(error.value)
     return known.format_message() if known else ""
 
@@ -25,7 +45,7 @@ def refused(*words: str) -> str:
         (("-L", "n", "1,2"), "-P NAME LEVELS"),
         (("-t4",), "-P threads 1,2,4 -- COMMAND {threads}"),
         (("--threads=4",), "behind --"),
-        (("-n", "5"), "--repeats 5..20"),
+        (("-n", "5"), "--repeats 10 for ten"),
         (("--runs", "5"), "--repeats 5..20"),
         (("-w", "1"), "--prepare CMD"),
         (("--warmup", "1"), "--prepare CMD"),
@@ -37,6 +57,80 @@ def test_a_slip_names_what_is_meant(words: tuple[str, ...], typed: str) -> None:
     said = refused(*words)
     assert typed in said and "No such option" in said
     assert len(said.split()) <= 40
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        ("threads 1.. -- ./mine {threads}", "-P threads 1.. -- ./mine {threads};"),
+        ("threads=1,2 -- ./mine {threads}", "-P threads 1,2 -- ./mine {threads};"),
+        ("threads 4 -- ./mine {threads}", "-P threads 4 -- ./mine {threads};"),
+        ("n 1,2 mode a,b -- ./mine {n}", "-P n 1,2 -P mode a,b -- ./mine {n};"),
+        ("-P n 1,2 mode a,b -- ./mine {n}", "-P n 1,2 -P mode a,b -- ./mine {n};"),
+        ("n 1,2 ./mine {n}", "-P n 1,2 -- ./mine {n};"),
+        ("./mine {n} -P n 1,2 --dry-run", "concurve sweep -P n 1,2 --dry-run -- ./mine {n}"),
+        ("-P n 1 2 4 -- ./mine {n}", "-P n 1,2,4;"),
+        ("-P -- ./mine {n}", "-P: -- stands where the name"),
+        ("-P {n} 1,2 -- ./mine {n}", "-P n 1,2"),
+        ("-P <n> 1,2 -- ./mine {n}", "-P n 1,2"),
+    ],
+)
+def test_words_that_stand_elsewhere_name_what_to_type(words: str, typed: str) -> None:
+    said = refused_words(*words.split())
+    assert typed in said
+    assert len(said.split()) <= 40
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-P n 1,2 -- ./mine {n}",
+        "-P n 1,2 ./mine {n}",
+        "-P n 1,2 xargs -P {n} echo",
+        "-P n 1,2 -- n 1,2 -- {n}",
+        "sleep 1",
+        "sleep 0,1",
+        "env A=1,2 ./mine",
+    ],
+)
+def test_words_of_a_command_are_no_slip(words: str) -> None:
+    given = words.split()
+    context = sweep.make_context("sweep", list(given))
+    slips.refuse_words(sweep, context.params["command"], context.params["parameters"], given)
+
+
+def test_a_sweep_without_a_command_or_levels_names_both() -> None:
+    for words in (["-P", "n", "1,2"], ["-P", "n", "1,2", "--"], []):
+        with pytest.raises(click.MissingParameter) as missing:
+            sweep.make_context("sweep", words)
+        known = slips.as_meant(missing.value)
+        assert known is not None and "-- ./mine --threads {threads}" in known.format_message()
+    with pytest.raises(click.BadOptionUsage) as short:
+        sweep.make_context("sweep", ["-P", "n"])
+    known = slips.as_meant(short.value)
+    assert known is not None and "-P NAME LEVELS" in known.format_message()
+
+
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        (("-P", "n", "1,2", "--", "true"), "concurve sweep -P"),
+        (("--effort", "quick", "sweep"), "concurve sweep --effort"),
+        (("-V",), "concurve --version"),
+        (("help",), "concurve --help"),
+        (("list",), "concurve runs"),
+        (("sh", "-c", "true"), "concurve sweep -- sh"),
+        (("swep",), ""),
+        (("no-such-verb",), ""),
+    ],
+)
+def test_what_is_no_verb_names_what_is_meant(words: tuple[str, ...], typed: str) -> None:
+    said = refused_before(*words)
+    assert (typed in said) if typed else not said
+
+
+def test_no_verb_is_taken_for_a_slip() -> None:
+    assert not set(VERBS) & set(slips._BY_VERB)
 
 
 def test_what_is_no_known_slip_stays_as_it_is() -> None:
