@@ -709,7 +709,12 @@ def test_what_the_machine_grants_and_its_load(lab: Lab) -> None:
     assert done.returncode == 0, done.stderr
     for words in ("What matters most", "What it grants", "CPU quota", "load now", "SMT"):
         assert words in done.stdout
-    assert "load now" in lab.run("machine", "check").stdout
+    assert done.stdout.endswith("concurve machine check\n")
+    checked = lab.run("machine", "check").stdout
+    assert "load now" in checked and checked.endswith("concurve doctor\n")
+    granted = done.stdout.partition("What it grants")[2].splitlines()
+    sources = [line for line in granted if "granted: " in line]
+    assert sources and not [line for line in sources if line in checked], "told once"
     load = json.loads(lab.run("machine", "check", "--json").stdout)["load"]
     assert 0 <= load["foreign"] <= 1 and isinstance(load["processes"], list)
 
