@@ -6,6 +6,8 @@ import click
 import pytest
 
 from concurve.cli import VERBS, app, slips
+from concurve.cli.fit import verb as fit
+from concurve.cli.show import verb as show
 from concurve.cli.sweep import verb as sweep
 from concurve.errors import StudyError
 
@@ -127,6 +129,47 @@ def test_a_sweep_without_a_command_or_levels_names_both() -> None:
 def test_what_is_no_verb_names_what_is_meant(words: tuple[str, ...], typed: str) -> None:
     said = refused_before(*words)
     assert (typed in said) if typed else not said
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("-c", "50"), "--sessions"),
+        (("-c50",), "--sessions"),
+        (("--connections=50",), "--sessions"),
+        (("-n", "1000"), "--transactions"),
+        (("-d", "10s"), "--duration"),
+        (("--rps", "100"), "--rate"),
+    ],
+)
+def test_options_of_other_loads_name_ours(words: tuple[str, ...], meant: str) -> None:
+    with pytest.raises(StudyError, match=f"(?s)no option .*{meant} in its place"):
+        slips.refuse_of_load(("redis://127.0.0.1:6379", *words))
+
+
+def test_what_the_load_generator_takes_is_no_slip() -> None:
+    given = "redis://h:1 --sessions 5 --duration 1s --rate 50% --command=GET --json -V --seed 1"
+    slips.refuse_of_load(given.split())
+
+
+@pytest.mark.parametrize(
+    ("verb", "typed", "near"),
+    [
+        (fit, "-x", "Did you mean --x?"),
+        (show, "-f", "Did you mean --figures?"),
+        (show, "-m", "Did you mean --models or --machine?"),
+        (show, "-z", ""),
+        (show, "--figure", ""),
+        (sweep, "-e", "--extract"),
+    ],
+)
+def test_a_letter_names_the_options_that_begin_with_it(
+    verb: click.Command, typed: str, near: str
+) -> None:
+    with pytest.raises(click.NoSuchOption) as error:
+        verb.make_context(str(verb.name), [typed, "1"])
+    known = slips.as_meant(error.value)
+    assert (near in known.format_message()) if known else not near
 
 
 def test_no_verb_is_taken_for_a_slip() -> None:

@@ -48,6 +48,19 @@ _MEANT = {
 _BY_OPTION = {option: meant for meant, options in _MEANT.items() for option in options}
 
 
+#: Options of other tools in the place of those of the load generator.
+_LOAD_MEANT = {
+    "--sessions": ("-c", "--connections", "--clients", "--concurrency", "--users"),
+    "--transactions": ("-n", "--requests", "--number", "--count", "--iterations"),
+    "--duration": ("-d", "-z", "-T", "--time", "--seconds"),
+    "--threads": ("-t", "-j", "--jobs"),
+    "--rate": ("-R", "-q", "--rps", "--qps", "--throughput"),
+    "--pipeline": ("-P",),
+    "--command": ("--query", "--statement"),
+    "redis://HOST:PORT": ("-p", "-H", "--host", "--port"),
+}
+_BY_LOAD = {word: meant for meant, words in _LOAD_MEANT.items() for word in words}
+
 #: Verbs of other tools: what to type, and the words in whose place.
 _VERBS_MEANT = {
     "concurve --help": ("help",),
@@ -76,7 +89,10 @@ def as_meant(error: click.UsageError) -> click.UsageError | None:
     ctx = error.ctx
     if ctx is not None and ctx.parent is None and isinstance(ctx.command, click.Group):
         return _of_all_verbs(error, ctx, ctx.command)
-    return _of_sweep(error) if ctx is not None and ctx.info_name == "sweep" else None
+    known = _of_sweep(error) if ctx is not None and ctx.info_name == "sweep" else None
+    if known is None and ctx is not None and isinstance(error, click.NoSuchOption):
+        return _by_letter(error, ctx)
+    return known
 
 
 def _of_sweep(error: click.UsageError) -> click.UsageError | None:
@@ -129,6 +145,40 @@ def _is_program(word: str) -> bool:
     from pathlib import Path
 
     return shutil.which(word) is not None or Path(word).is_file()
+
+
+def refuse_of_load(arguments: Sequence[str]) -> None:
+    """Refuse an option of another tool among those of the load generator, which takes it for a
+    value that it does not expect.
+
+    Raises:
+        StudyError: there is one.
+    """
+    from concurve.errors import StudyError
+
+    for word in arguments:
+        name = word.partition("=")[0]
+        if name.startswith("-") and not name.startswith("--"):
+            name = name[:2]  # -c50
+        if name in _BY_LOAD:
+            raise StudyError(
+                f"concurve load has no option {name}",
+                f"{_BY_LOAD[name]} in its place; concurve load --help names all",
+            )
+
+
+def _by_letter(error: click.NoSuchOption, ctx: click.Context) -> click.NoSuchOption | None:
+    """The error with the long options that begin with the letter of a short one that there is not:
+    click looks for likeness, and ``-a`` is not like ``--all``."""
+    from concurve.words import listed
+
+    found = re.fullmatch(r"-([A-Za-z])", error.option_name)
+    options = [text for item in ctx.command.params for text in item.opts]
+    near = [text for text in options if found and text.startswith(f"--{found[1]}")]
+    if not near:
+        return None
+    message = f"No such option '{error.option_name}'. Did you mean {listed(near, 'or')}?"
+    return click.NoSuchOption(error.option_name, message, None, ctx)
 
 
 def refuse_words(
