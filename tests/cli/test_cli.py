@@ -367,7 +367,7 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
         2, ("-P", "threads", "1", "--", "echo", "{thread}"), ("{thread}", "{threads}?")),
     "an extract without a group": (2, ("--extract", "a=b", "--", "true"), ("no group", "(")),
     "a bad duration": (2, ("--timeout", "soon", "--", "true"), ("--timeout: 'soon'", "200ms")),
-    "bad repeats": (2, ("--repeats", "9..2", "--", "true"), ("--repeats '9..2'", "5..30")),
+    "bad repeats": (2, ("--repeats", "9..2", "--", "true"), ("--repeats '9..2'", "try: 2..9")),
     "an export into nowhere": (
         1, ("--export-html", "no/such/x.html", "--", "touch", "ran"),
         ("no/such does not exist", "mkdir -p no/such")),
@@ -641,6 +641,34 @@ def test_what_only_a_shell_reads_is_told(lab: Lab) -> None:
     assert "note: ${n} is passed as a $ and the level; the level alone is {n}" in done.stderr
     done = lab.run(*line, "sh", "-c", "echo {n} | sort")
     assert "note" not in done.stderr
+
+
+def test_a_file_that_is_no_command_is_told_how_to_be_started(lab: Lab) -> None:
+    for name, typed in (
+        ("mine.py", "try: the program that runs it: python3 mine.py"),
+        ("Mine.java", "try: the program that runs it: java Mine.java"),
+        ("Mine.class", "try: the class: java Mine"),
+        ("mine", "try: its path: ./mine"),
+    ):
+        (lab.folder / name).write_text("#!/bin/sh\n")
+        (lab.folder / name).chmod(0o755)
+        done = lab.run("sweep", *QUICK, "--dry-run", "--", name)
+        assert done.returncode == 2 and typed in done.stderr, done.stderr
+    (lab.folder / "mine.py").chmod(0o644)
+    done = lab.run("sweep", *QUICK, "--dry-run", "--", "./mine.py")
+    assert "try: the program that runs it: python3 ./mine.py" in done.stderr
+
+
+def test_what_compiles_in_each_trial_is_told(lab: Lab) -> None:
+    for tool in ("go", "java"):
+        (lab.folder / tool).write_text("#!/bin/sh\n")
+        (lab.folder / tool).chmod(0o755)
+    (lab.folder / "Mine.java").write_text("")
+    line = ("sweep", *QUICK, "--dry-run", "--")
+    assert "note: go run may compile in each trial" in lab.run(*line, "./go", "run", "x.go").stderr
+    done = lab.run(*line, "./java", "-Xmx1g", "Mine.java")
+    assert "note: java Mine.java may compile in each trial" in done.stderr
+    assert "compile" not in lab.run(*line, "./java", "-Xmx1g", "Mine").stderr
 
 
 def test_a_single_setting_is_told_to_be_compared_with_nothing(lab: Lab) -> None:

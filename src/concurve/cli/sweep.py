@@ -271,6 +271,7 @@ def verb(
     _tell_of_one_setting(study, common["secrets"])
     _tell_of_options(command, click.get_current_context().meta[_WORDS])
     _tell_of_shell(command, [name for name, _ in parameters])
+    _tell_of_compiler(command)
     _tell_of_versions(command)
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
@@ -387,6 +388,29 @@ def _tell_of_shell(command: Sequence[str], names: Sequence[str]) -> None:
                 f"note: ${{{name}}} is passed as a $ and the level; the level alone is {{{name}}}, "
                 "without $"
             )
+
+
+#: What compiles before it runs, by its first words.
+_COMPILES = (("go", "run"), ("cargo", "run"), ("dotnet", "run"), ("swift", "run"), ("zig", "run"))
+
+
+def _tell_of_compiler(command: Sequence[str]) -> None:
+    """Say that what compiles a program and runs it does the first in each trial."""
+    from pathlib import PurePath
+
+    from concurve.cli.showing import note
+    from concurve.definition.starters import started
+
+    words = started(command)
+    first = tuple(PurePath(word).name for word in words[:1]) + tuple(words[1:2])
+    source = next((word for word in words[1:] if not word.startswith("-")), "")
+    is_java = first[:1] == ("java",) and source.endswith(".java")
+    if first in _COMPILES or is_java:
+        what = f"java {source}" if is_java else " ".join(first)
+        note(
+            f"note: {what} may compile in each trial, and that time counts: compile once, and "
+            "measure the program"
+        )
 
 
 def _tell_of_versions(command: Sequence[str]) -> None:
