@@ -7,6 +7,7 @@ import pytest
 
 from concurve.cli import VERBS, app, slips
 from concurve.cli.fit import verb as fit
+from concurve.cli.run import verb as run
 from concurve.cli.show import verb as show
 from concurve.cli.sweep import verb as sweep
 from concurve.errors import StudyError
@@ -170,6 +171,26 @@ def test_a_letter_names_the_options_that_begin_with_it(
         verb.make_context(str(verb.name), [typed, "1"])
     known = slips.as_meant(error.value)
     assert (near in known.format_message()) if known else not near
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("-P", "--set threads=1,2,4"),
+        ("--param", "--set threads=1,2,4"),
+        ("-n", "--repeats 10"),
+        ("-o", "--export-json"),
+        ("-t", "--target"),
+    ],
+)
+def test_a_run_of_a_study_has_options_of_its_own(typed: str, meant: str) -> None:
+    with pytest.raises(click.NoSuchOption) as error:
+        run.make_context("run", ["thread-scaling", typed, "1"])
+    known = slips.as_meant(error.value)
+    assert known is not None and meant in known.format_message()
+    assert not {option for item in run.params for option in item.opts} & set(
+        slips._BY_OPTION_OF_RUN
+    )
 
 
 def test_no_verb_is_taken_for_a_slip() -> None:

@@ -47,6 +47,14 @@ _MEANT = {
 
 _BY_OPTION = {option: meant for meant, options in _MEANT.items() for option in options}
 
+_LEVELS_OF_STUDY = "Other levels of a factor of the study: --set threads=1,2,4."
+#: The same of ``concurve run``, whose parameters are those of the study.
+_BY_OPTION_OF_RUN = {
+    option: _LEVELS_OF_STUDY if meant == _PARAMETER else meant
+    for option, meant in {"-P": _PARAMETER, **_BY_OPTION}.items()
+    if meant in (_PARAMETER, _REPEATS, _TIMES, _FILES)
+}
+
 
 #: Options of other tools in the place of those of the load generator.
 _LOAD_MEANT = {
@@ -89,21 +97,24 @@ def as_meant(error: click.UsageError) -> click.UsageError | None:
     ctx = error.ctx
     if ctx is not None and ctx.parent is None and isinstance(ctx.command, click.Group):
         return _of_all_verbs(error, ctx, ctx.command)
-    known = _of_sweep(error) if ctx is not None and ctx.info_name == "sweep" else None
+    known = _of_verb(error)
     if known is None and ctx is not None and isinstance(error, click.NoSuchOption):
         return _by_letter(error, ctx)
     return known
 
 
-def _of_sweep(error: click.UsageError) -> click.UsageError | None:
-    """What is meant by an option that a sweep has not, and what it lacks without a command."""
+def _of_verb(error: click.UsageError) -> click.UsageError | None:
+    """What is meant by an option that a sweep or a run has not, and what a sweep lacks without a
+    command."""
+    verb = error.ctx.info_name if error.ctx else None
     if isinstance(error, click.NoSuchOption):
-        meant = _BY_OPTION.get(error.option_name)
+        of_verb = {"sweep": _BY_OPTION, "run": _BY_OPTION_OF_RUN}.get(verb or "", {})
+        meant = of_verb.get(error.option_name)
         if meant is None:
             return None
         message = f"No such option '{error.option_name}'. {meant}"
         return click.NoSuchOption(error.option_name, message, None, error.ctx)
-    if isinstance(error, click.MissingParameter):
+    if isinstance(error, click.MissingParameter) and verb == "sweep":
         message = f"There is no command to measure. It stands behind --: concurve sweep {_EXAMPLE}"
         return click.UsageError(message, error.ctx)
     return None
