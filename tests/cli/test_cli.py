@@ -434,11 +434,11 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "a home that no shell writes out": (2, ("--", "~/mine"), ("sh -c '~/mine'",)),
     "a placeholder as other tools write it": (
         2, ("-P", "n", "1,2", "--", "echo", "--n=<n>"),
-        ("-P n: <n> is passed as it stands", "try: {n} in its place")),
+        ("try: {n} in place of <n>, which is passed as it stands",)),
     "a placeholder as shells write it": (
-        2, ("-P", "n", "1,2", "--", "echo", "$n"), ("-P n: $n is passed as it stands",)),
+        2, ("-P", "n", "1,2", "--", "echo", "$n"), ("try: {n} in place of $n,",)),
     "a placeholder that is a literal text": (
-        2, ("-P", "n", "1,2", "--", "echo", "{{n}}"), ("-P n: {{n}} is passed as it stands",)),
+        2, ("-P", "n", "1,2", "--", "echo", "{{n}}"), ("try: {n} in place of {{n}},",)),
     "levels in brackets": (
         2, ("-P", "n", "[1,2]", "--", "echo", "{n}"), ("-P n: ", "no brackets", "try: 1,2")),
     "two commands in quotes": (

@@ -447,15 +447,12 @@ def _check_used(study: Study, where: Origins) -> None:
         if name not in varied:
             continue
         factor = f"-P {name}" if where.is_command_line else f"factor {name!r}"
-        if written := _written_otherwise(study, name):
-            raise StudyError(
-                f"{where.of('factors', name)}: {factor}: {written} is passed as it stands",
-                f"{{{name}}} in its place",
-            )
         raise StudyError(
             f"{where.of('factors', name)}: {factor}: no command, environment, control or hook "
             f"uses {{{name}}}, so varying it changes nothing",
-            f"{_for_attached(study, where)}{{{name}}} where its level belongs, as in ./mine "
+            f"{{{name}}} in place of {written}, which is passed as it stands"
+            if (written := _written_otherwise(study, name))
+            else f"{_for_attached(study, where)}{{{name}}} where its level belongs, as in ./mine "
             f"--{name} {{{name}}}; to compare a program with itself on purpose: env "
             f"AA={{{name}}} ./mine",
         )
