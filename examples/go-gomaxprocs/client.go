@@ -37,7 +37,7 @@ func main() {
 	}
 	group.Wait()
 	rate := float64(answers) / time.Since(begin).Seconds()
-	fmt.Printf("%.1f answers a second\n", rate)
+	fmt.Printf("%.1f answers per second\n", rate)
 }
 
 func ask(client *http.Client, url string) error {

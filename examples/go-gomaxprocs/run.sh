@@ -13,7 +13,7 @@ go build -o client "$HERE/client.go"
 # The server's variable stands in the server's own command: --env would set that of the client.
 concurve sweep -P procs 1,2,4 --effort quick --max-time 100s \
     --server 'env GOMAXPROCS={procs} ./server -listen 127.0.0.1:{free_port}' --ready tcp:{free_port} \
-    --extract 'rate=([0-9.]+) answers a second:1/s:higher' -- \
+    --extract 'rate=([0-9.]+) answers per second:1/s:higher' -- \
     ./client -url http://127.0.0.1:{free_port}/ -sessions 16 -duration 1s
 
 check best last --by rate --right cpus..

@@ -34,7 +34,7 @@ def main(port: int) -> None:
         thread.join()
     if len(answers) < SESSIONS:
         sys.exit("a session failed")
-    print(f"{sum(answers) / (time.monotonic() - begin):.1f} answers a second")
+    print(f"{sum(answers) / (time.monotonic() - begin):.1f} answers per second")
 
 
 if __name__ == "__main__":

@@ -367,7 +367,7 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
         2, ("-P", "threads", "1", "--", "echo", "{thread}"), ("{thread}", "{threads}?")),
     "an extract without a group": (2, ("--extract", "a=b", "--", "true"), ("no group", "(")),
     "a bad duration": (2, ("--timeout", "soon", "--", "true"), ("--timeout: 'soon'", "200ms")),
-    "bad repeats": (2, ("--repeats", "9..2", "--", "true"), ("--repeats '9..2'", "5..30")),
+    "bad repeats": (2, ("--repeats", "9..2", "--", "true"), ("--repeats '9..2'", "try: 2..9")),
     "an export into nowhere": (
         1, ("--export-html", "no/such/x.html", "--", "touch", "ran"),
         ("no/such does not exist", "mkdir -p no/such")),
@@ -426,6 +426,21 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
     "a command in quotes": (
         2, ("--", "sleep 0.1"),
         ('"sleep 0.1" was not found', "each word by itself: sleep 0.1", "sh -c 'sleep 0.1'")),
+    "a pipeline in quotes": (
+        2, ("-P", "n", "1,2", "--", "true --x={n} | sort"),
+        ('was not found', "try: a shell around it: sh -c 'true --x={n} | sort'")),
+    "a command of shells": (
+        2, ("--", "cd", "/tmp"), ('"cd" was not found', "sh -c 'cd /tmp'")),
+    "a home that no shell writes out": (2, ("--", "~/mine"), ("sh -c '~/mine'",)),
+    "a placeholder as other tools write it": (
+        2, ("-P", "n", "1,2", "--", "echo", "--n=<n>"),
+        ("try: {n} in place of <n>, which is passed as it stands",)),
+    "a placeholder as shells write it": (
+        2, ("-P", "n", "1,2", "--", "echo", "$n"), ("try: {n} in place of $n,",)),
+    "a placeholder that is a literal text": (
+        2, ("-P", "n", "1,2", "--", "echo", "{{n}}"), ("try: {n} in place of {{n}},",)),
+    "levels in brackets": (
+        2, ("-P", "n", "[1,2]", "--", "echo", "{n}"), ("-P n: ", "no brackets", "try: 1,2")),
     "two commands in quotes": (
         2, ("--", "sleep 0.1", "sleep 0.2"),
         ('"sleep 0.1" was not found', "one command, each word by itself: sleep 0.1",
@@ -617,6 +632,45 @@ def test_two_programs_where_one_is_measured_are_told(lab: Lab) -> None:
     assert done.returncode == 0 and "note: one" not in done.stderr
 
 
+def test_what_only_a_shell_reads_is_told(lab: Lab) -> None:
+    line = ("sweep", "-P", "n", "1,2", *QUICK, "--dry-run", "--")
+    done = lab.run(*line, "echo", "{n}", "|", "sort")
+    assert done.returncode == 0, done.stderr
+    assert "note: | is passed to echo as an argument" in done.stderr
+    done = lab.run(*line, "echo", "--n=${n}")
+    assert "note: ${n} is passed as a $ and the level; the level alone is {n}" in done.stderr
+    done = lab.run(*line, "sh", "-c", "echo {n} | sort")
+    assert "note" not in done.stderr
+
+
+def test_a_file_that_is_no_command_is_told_how_to_be_started(lab: Lab) -> None:
+    for name, typed in (
+        ("mine.py", "try: the program that runs it: python3 mine.py"),
+        ("Mine.java", "try: the program that runs it: java Mine.java"),
+        ("Mine.class", "try: the class: java Mine"),
+        ("mine", "try: its path: ./mine"),
+    ):
+        (lab.folder / name).write_text("#!/bin/sh\n")
+        (lab.folder / name).chmod(0o755)
+        done = lab.run("sweep", *QUICK, "--dry-run", "--", name)
+        assert done.returncode == 2 and typed in done.stderr, done.stderr
+    (lab.folder / "mine.py").chmod(0o644)
+    done = lab.run("sweep", *QUICK, "--dry-run", "--", "./mine.py")
+    assert "try: the program that runs it: python3 ./mine.py" in done.stderr
+
+
+def test_what_compiles_in_each_trial_is_told(lab: Lab) -> None:
+    for tool in ("go", "java"):
+        (lab.folder / tool).write_text("#!/bin/sh\n")
+        (lab.folder / tool).chmod(0o755)
+    (lab.folder / "Mine.java").write_text("")
+    line = ("sweep", *QUICK, "--dry-run", "--")
+    assert "note: go run may compile in each trial" in lab.run(*line, "./go", "run", "x.go").stderr
+    done = lab.run(*line, "./java", "-Xmx1g", "Mine.java")
+    assert "note: java Mine.java may compile in each trial" in done.stderr
+    assert "compile" not in lab.run(*line, "./java", "-Xmx1g", "Mine").stderr
+
+
 def test_a_single_setting_is_told_to_be_compared_with_nothing(lab: Lab) -> None:
     line = ("sweep", *QUICK, "--dry-run", "-P", "version", "old")
     done = lab.run(*line, "--", "echo", "{version}")
@@ -683,7 +737,12 @@ def test_what_the_machine_grants_and_its_load(lab: Lab) -> None:
     assert done.returncode == 0, done.stderr
     for words in ("What matters most", "What it grants", "CPU quota", "load now", "SMT"):
         assert words in done.stdout
-    assert "load now" in lab.run("machine", "check").stdout
+    assert done.stdout.endswith("concurve machine check\n")
+    checked = lab.run("machine", "check").stdout
+    assert "load now" in checked and checked.endswith("concurve doctor\n")
+    granted = done.stdout.partition("What it grants")[2].splitlines()
+    sources = [line for line in granted if "granted: " in line]
+    assert sources and not [line for line in sources if line in checked], "told once"
     load = json.loads(lab.run("machine", "check", "--json").stdout)["load"]
     assert 0 <= load["foreign"] <= 1 and isinstance(load["processes"], list)
 

@@ -423,11 +423,28 @@ def test_the_tutorial_says_of_bands_what_fit_says() -> None:
     assert HELD in tutorial
 
 
+def test_how_a_model_was_chosen_is_said(tmp_path: Path) -> None:
+    def said(*rates: int) -> str:
+        levels = (1, 2, 4, 8, 12, 16, 24, 32)
+        rows = "".join(f"{n},{rate}\n" for n, rate in zip(levels, rates, strict=False))
+        table = written(tmp_path, f"n,x\n{rows}")
+        return " ".join(fit(table, "--x", "n", "--y", "x").split())
+
+    few = said(118, 231, 437, 790)
+    assert "is chosen by generalised cross-validation, since the levels are too few for AICc" in few
+    assert "The data do not tell it from" in few
+    alike = said(100, 181, 307, 470, 540, 580, 630, 640)
+    assert re.search(r"usl_sqrt is chosen by AICc: it has \d+ % of the weight \(next: usl, ", alike)
+    assert "The data do not tell it from usl and usl_log." in alike
+    apart = said(100, 185, 320, 450, 470, 440, 370, 300)
+    assert "usl is chosen by AICc" in apart and "The data contradict all others." in apart
+
+
 def test_the_notes_of_a_curve_of_no_model_do_not_speak_of_models_that_hold(tmp_path: Path) -> None:
     drop = written(tmp_path, "n,x\n" + "".join(f"{n},{n if n <= 8 else 4}\n" for n in range(1, 17)))
     text = " ".join(fit(drop, "--x", "n", "--y", "x").split())
     assert "No model describes this curve" in text
-    assert "do not contradict" not in text
+    assert "do not contradict" not in text and "do not tell it from" not in text
     assert "which none of them is" in text
     whole = " ".join(fit(CISCO, *CISCO_COLUMNS).split())
     assert "do not contradict" in whole and "none of them" not in whole

@@ -115,6 +115,8 @@ BAD = {
     "": "an empty level",
     "1,,2": "an empty level",
     "1,2,": "an empty level",
+    "[1,2]": "no brackets",
+    "(1, 2)": "no brackets",
     "1,2,1": "level 1 is repeated",
     "1,1.0": "is repeated",
     "1..4,2,007": "level 2 is repeated (from '1..4' and '2')",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from concurve import words
+from concurve.definition.readiness import parse_ready
+from concurve.definition.study_line import parse_repeats
 from concurve.definition.units import (
     base_unit,
     in_base_unit,
@@ -145,3 +149,34 @@ def test_what_is_no_share_is_refused_with_the_option(text: str) -> None:
 
 def test_a_unit_beside_a_number_may_be_a_whole_word() -> None:
     assert in_base_unit("milliseconds") == in_base_unit("ms") == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "typed"),
+    [
+        (lambda text: parse_duration(text, "--max-time"), "5min", "5m"),
+        (lambda text: parse_duration(text, "--max-time"), "90 seconds", "90s"),
+        (lambda text: parse_duration(text, "--max-time"), "200 milliseconds", "200ms"),
+        (lambda text: parse_duration(text, "--max-time"), "1.5 Hours", "1.5h"),
+        (lambda text: parse_share(text, "--precision"), "3", "3%"),
+        (parse_repeats, "5-10", "5..10"),
+        (parse_repeats, "10..5", "5..10"),
+        (parse_repeats, "5 to 10", "5..10"),
+        (lambda text: parse_ready(text, "--ready"), "8080", "tcp:8080"),
+        (lambda text: parse_ready(text, "--ready"), "localhost:8080", "tcp:localhost:8080"),
+        (lambda text: parse_ready(text, "--ready"), "{free_port}", "tcp:{free_port}"),
+    ],
+)
+def test_a_value_in_another_form_is_named_as_it_is_typed(
+    parse: Callable[[str], object], text: str, typed: str
+) -> None:
+    with pytest.raises(StudyError) as error:
+        parse(text)
+    assert str(error.value).endswith(f"try: {typed}")
+    parse(typed)
+
+
+@pytest.mark.parametrize("text", ["soon", "5 parsecs", ""])
+def test_what_is_no_duration_at_all_has_examples(text: str) -> None:
+    with pytest.raises(StudyError, match=r"200ms, 1\.5s, 4m, 1h"):
+        parse_duration(text, "--max-time")

@@ -21,11 +21,13 @@ from concurve.explain.experiments import (
     AS_IS,
     HELD,
     ONE_CPU,
+    PROCESSES,
     Experiments,
     Reach,
     cell_to_confirm,
     experiments,
     reach_of,
+    refuse_useless,
 )
 from concurve.explain.explanation import explain_run
 from concurve.exports import export_blocked, export_run
@@ -401,6 +403,24 @@ def test_a_statically_linked_program_is_out_of_reach_and_says_why(store: Store) 
     found = tried(store, head, made, locked)
     assert found.result == "out of reach"
     assert found.evidence.startswith("/opt/app is statically linked. On one CPU")
+
+
+def test_a_lock_that_no_experiment_reaches_is_refused_before_its_trials(store: Store) -> None:
+    head = measured(store, locked)
+    made = planned(store, head, why_not="/opt/app.py cannot be read: no ELF file of 64 bits")
+    reach = reach_of(explained(store, head), lambda path: "no ELF file")
+    with pytest.raises(RunError, match=r"^threads=2: no experiment reaches its lock") as refused:
+        refuse_useless(made, reach)
+    assert "of the C library" in str(refused.value) and "no ELF file" in str(refused.value)
+    refuse_useless(planned(store, head), reach_of(explained(store, head), lambda path: ""))
+    factor = made.study.factors[-1]
+    factor = msgspec.structs.replace(factor, levels=(*factor.levels, PROCESSES))
+    study = msgspec.structs.replace(made.study, factors=(*made.study.factors[:-1], factor))
+    refuse_useless(made._replace(study=study), reach)
+
+
+def test_shared_bandwidth_is_no_lock(store: Store) -> None:
+    refuse_useless(planned(store, measured(store, shared)), Reach())
 
 
 @pytest.mark.parametrize(("hurts", "result"), [(1.0, "confirmed"), (1.5, "open")])

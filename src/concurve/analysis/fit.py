@@ -167,16 +167,11 @@ def notes_of(
     result: FitResult, n_name: str, x_name: str, is_time: bool = False, derived: str = ""
 ) -> tuple[str, ...]:
     """Notes on how the fit read its numbers."""
-    notes = [f"Error model: {result.error_model}."]
+    notes = [_choice(result), f"Error model: {result.error_model}."]
     if result.trials > len(result.levels):
         notes.append(
             f"Rows of the same {n_name} are replicates: {result.trials} trials at "
             f"{len(result.levels)} levels."
-        )
-    if result.criterion == "gcv":
-        notes.append(
-            "The levels are too few for AICc: the choice of a model and its weight rest on "
-            "generalised cross-validation."
         )
     if is_time:
         notes.append(f"{x_name} is a time: throughput is 1/{x_name}.")
@@ -184,6 +179,30 @@ def notes_of(
         notes.append(f"{derived} was not measured but follows from Little's law.")
     notes += [f"{name} is left out: {why}." for name, why in result.left_out.items()]
     return tuple(notes)
+
+
+def _choice(result: FitResult) -> str:
+    """How the model was chosen, how its weight compares with that of the next, and whether the data
+    tell it from others."""
+    best = result.best
+    few = "generalised cross-validation, since the levels are too few for AICc"
+    by = "AICc" if result.criterion == "aicc" else few
+    said = f"{best.name} is chosen by {by}: it has {_percent(best.weight)} of the weight"
+    others = [item for item in result.models if item is not best]
+    if others:
+        following = max(others, key=lambda item: item.weight)
+        why = ", a cap with one level on it" if following.weight > best.weight else ""
+        said += f" (next: {following.name}, {_percent(following.weight)}{why})"
+    if result.misfit is not None:
+        return f"{said}."
+    alike = [name for name in result.stated.models if name != best.name]
+    if alike:
+        return f"{said}. The data do not tell it from {words.listed(alike)}."
+    return f"{said}. The data contradict all others." if others else f"{said}."
+
+
+def _percent(weight: float) -> str:
+    return f"{100 * weight:.0f} %"
 
 
 def _levels(result: FitResult, predict_at: Sequence[float]) -> list[float]:

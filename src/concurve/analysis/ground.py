@@ -197,6 +197,11 @@ def _asked(
                 f"--best-by {best_by}: {direction!r} is no direction",
                 f"--best-by {stem}:higher, or --best-by {stem}:lower",
             )
+        if not have:
+            raise RunError(
+                f"run {head.id} has no trial in use, so it has no figures",
+                f"concurve show {head.id} says why",
+            )
         raise RunError(
             f"run {head.id}: no trial has the indicator {name!r}",
             indicator_meant(name, sorted(have)),

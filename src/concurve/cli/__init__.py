@@ -117,7 +117,7 @@ def _run() -> int:
     except OutputError:
         raise
     except click.ClickException as error:
-        if isinstance(error, click.NoSuchOption):
+        if isinstance(error, click.UsageError):
             error = _with_meant(error)
         shown = io.StringIO()
         error.show(file=shown)
@@ -138,12 +138,14 @@ def _run() -> int:
     return 0
 
 
-def _with_meant(error: click.NoSuchOption) -> click.NoSuchOption:
-    """The error with the option that is meant, if one is known or near."""
+def _with_meant(error: click.UsageError) -> click.UsageError:
+    """The error with what is meant, if that is known, or with the nearest options."""
     from concurve.cli.slips import as_meant
 
     if known := as_meant(error):
         return known
+    if not isinstance(error, click.NoSuchOption):
+        return error
     near = _nearest(error.option_name, error.possibilities or ())
     return click.NoSuchOption(error.option_name, error.message, near, error.ctx)
 

@@ -24,6 +24,7 @@ from concurve.explain.experiments import (
     experiments,
     is_to_be_recorded,
     reach_of,
+    refuse_useless,
 )
 from concurve.findings.explanation import CellExplanation
 from concurve.host.machine import allowed_cpus
@@ -61,7 +62,7 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
     """Run the experiments on a run; the id of the run that has them, ``None`` for a dry run.
 
     Raises:
-        RunError: no experiment can confirm what limits the run.
+        RunError: no experiment can confirm what limits the run, or reaches its lock.
         StudyError: the budget is too short, or the cell is not written as one.
     """
     head = decode_head(row)
@@ -78,6 +79,7 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
         parse_duration(asked.budget or BUDGET, "--budget"),
         recorder,
     )
+    refuse_useless(made, reach)
     if reach.why_not:
         note(f"note: the lock cannot be held longer: {reach.why_not}")
     if recorder.why_not:

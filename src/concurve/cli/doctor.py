@@ -11,6 +11,7 @@ Example:
   concurve doctor
 
 Looks at the machine for two seconds, changes nothing, and prints the command for each remedy.
+concurve machine check judges its CPUs and settings, and prints all that is known of it as JSON.
 """
 
 #: How long the load is looked at.
@@ -41,3 +42,4 @@ def verb() -> None:
     print_items(quiet)
     tell("What it grants")
     print_items([*granted, *sources(LocalEngine().probes())])
+    tell("its CPUs and settings, judged: concurve machine check")

@@ -53,6 +53,7 @@ Options of concurve load:
 def verb(arguments: tuple[str, ...]) -> None:
     """Become the load generator: signals, the terminal and the exit code are its own."""
     from concurve.cli.load_hidden import load_hidden
+    from concurve.cli.slips import refuse_of_load
     from concurve.definition.hiding import check_marked
     from concurve.host.native import binary
     from concurve.measuring.packaged import PROGRAMS
@@ -63,6 +64,7 @@ def verb(arguments: tuple[str, ...]) -> None:
     if _HELP & set(arguments):
         sys.stdout.write(_help(str(program), arguments))
         return
+    refuse_of_load(arguments)
     secrets, rest = _take(secret, arguments)
     check_marked(secrets, ())
     attach, rest = take_attach(rest)

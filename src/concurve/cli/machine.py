@@ -27,6 +27,8 @@ CHECK_HELP = """Check what makes figures of this machine doubtful, and name the 
 Examples:
   concurve machine check
   concurve machine check --json
+
+concurve doctor says how to quieten the machine, and what it grants.
 """
 
 
@@ -57,18 +59,21 @@ def check(json: bool) -> None:
 
     import msgspec
 
+    from concurve.cli.streams import tell
     from concurve.engine.local import LocalEngine
     from concurve.host.load import load_over
     from concurve.host.machine import describe_machine
-    from concurve.host.machine_check import inspect
+    from concurve.host.machine_check import doubts
 
-    facts, probes = describe_machine(), LocalEngine().probes()
+    facts = describe_machine()
     load = load_over(LOOK_SECONDS, time.sleep)
     if json:
+        probes = LocalEngine().probes()
         found = {"machine": facts, "load": load._asdict(), "probes": probes}
         print(msgspec.json.format(msgspec.json.encode(found)).decode())
         return
-    print_items([load_item(load), *inspect(facts, probes)])
+    print_items([load_item(load), *doubts(facts)])
+    tell("how to quieten it, and what it grants: concurve doctor")
 
 
 def load_item(load: Load) -> Item:

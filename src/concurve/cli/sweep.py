@@ -225,6 +225,7 @@ def verb(
     **common: Any,
 ) -> None:
     """Build the study and measure it."""
+    from concurve.cli import slips
     from concurve.cli.measuring import Choices, measure_study
     from concurve.definition import study_line
     from concurve.definition.beside_line import Beside
@@ -232,8 +233,7 @@ def verb(
     from concurve.definition.study import Hooks
     from concurve.host.granted import granted_cpus
 
-    _refuse_one_word(parameters)
-    _refuse_words_apart(command, parameters, click.get_current_context().meta[_WORDS])
+    slips.refuse_words(verb, command, parameters, click.get_current_context().meta[_WORDS])
     names = [name for name, _ in parameters]
     counted, amount = study_line.split_work(work, names)
 
@@ -270,74 +270,13 @@ def verb(
     _tell_of_words(study, common["secrets"])
     _tell_of_one_setting(study, common["secrets"])
     _tell_of_options(command, click.get_current_context().meta[_WORDS])
+    _tell_of_shell(command, [name for name, _ in parameters])
+    _tell_of_compiler(command)
     _tell_of_versions(command)
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
     measure_study(study_for, Choices(**common))
-
-
-def _refuse_one_word(parameters: Sequence[tuple[str, str]]) -> None:
-    """Refuse ``-P threads=1,2`` and ``-P threads``, which take the next word, often ``--`` or
-    another option, for the levels.
-
-    Raises:
-        StudyError: a name holds a ``=``, or an option stands where levels are expected.
-    """
-    from concurve.errors import StudyError
-    from concurve.terms import split_levels
-
-    options_of_sweep = {"--", *(text for item in verb.params for text in item.opts)}
-    with_values = {
-        text
-        for item in verb.params
-        if isinstance(item, click.Option) and not (item.is_flag or item.count)
-        for text in item.opts
-    }
-    for name, levels in parameters:
-        if "=" in name:
-            raise StudyError(
-                f"-P {name}: a parameter and its levels are two words",
-                f"-P {name.replace('=', ' ', 1)}",
-            )
-        # Of several levels each may be an option of the program: --cpus=4,--cpus=8.
-        is_single = len(split_levels(levels)) == 1
-        option, equals, _ = levels.partition("=")
-        if levels in options_of_sweep or (equals and is_single and option in with_values):
-            raise StudyError(
-                f"-P {name}: {levels} stands where its levels are expected",
-                f"-P {name} 1,2,4; an option of the program that is the same in all cells stands "
-                "in the command",
-            )
-
-
-def _refuse_words_apart(
-    command: Sequence[str], parameters: Sequence[tuple[str, str]], words: Sequence[str]
-) -> None:
-    """Refuse ``-P sync none lock -- ./program``: of levels that are words of their own all but the
-    first are taken for the command. ``words`` are all behind the verb: a command that has a ``--``
-    of its own stands after another one.
-
-    Raises:
-        StudyError: words that belong to no option stand before ``--``.
-    """
-    from concurve.errors import StudyError
-
-    is_after_dashes = words[: -len(command)][-1:] == ("--",)
-    if is_after_dashes or "--" not in command:
-        return
-    before = command[: command.index("--")]
-    remedy = f"-- {' '.join(command)}, if all of that is the command"
-    if parameters:
-        name, levels = parameters[-1]
-        # Each word may end with a comma of its own: 1, 2, 4.
-        items = [word.strip(",") for word in (levels, *before)]
-        together = ",".join(filter(None, items))
-        apart = f"levels are separated by commas, without blanks: -P {name} {together}"
-        remedy = f"{apart}; or {remedy}"
-    raise StudyError(
-        f"{' '.join(before)}: no option of concurve, and the command stands after --", remedy
-    )
 
 
 #: Options of ours that few programs have.
@@ -427,6 +366,51 @@ def _tell_of_one_setting(study: Study, secrets: Sequence[str]) -> None:
         "note: one setting is measured, so nothing is compared; several levels are separated by "
         f"commas: -P {factor.name} {level}"
     )
+
+
+#: What a shell reads in a command line; a program gets it as an argument.
+_OF_SHELL = ("|", "||", "&&", ";", "&", ">", ">>", "<", "2>", "2>&1", "&>")
+
+
+def _tell_of_shell(command: Sequence[str], names: Sequence[str]) -> None:
+    """Say that no shell reads ``|`` and the like, where each stands as a word of its own, and that
+    ``${threads}`` is a placeholder behind a ``$``, and no variable."""
+    from concurve.cli.showing import note
+
+    if found := [word for word in command[1:] if word in _OF_SHELL]:
+        note(
+            f"note: {found[0]} is passed to {command[0]} as an argument; for a shell to read it: "
+            "-- sh -c 'COMMAND'"
+        )
+    for name in names:
+        if any(f"${{{name}}}" in word for word in command):
+            note(
+                f"note: ${{{name}}} is passed as a $ and the level; the level alone is {{{name}}}, "
+                "without $"
+            )
+
+
+#: What compiles before it runs, by its first words.
+_COMPILES = (("go", "run"), ("cargo", "run"), ("dotnet", "run"), ("swift", "run"), ("zig", "run"))
+
+
+def _tell_of_compiler(command: Sequence[str]) -> None:
+    """Say that what compiles a program and runs it does the first in each trial."""
+    from pathlib import PurePath
+
+    from concurve.cli.showing import note
+    from concurve.definition.starters import started
+
+    words = started(command)
+    first = tuple(PurePath(word).name for word in words[:1]) + tuple(words[1:2])
+    source = next((word for word in words[1:] if not word.startswith("-")), "")
+    is_java = first[:1] == ("java",) and source.endswith(".java")
+    if first in _COMPILES or is_java:
+        what = f"java {source}" if is_java else " ".join(first)
+        note(
+            f"note: {what} may compile in each trial, and that time counts: compile once, and "
+            "measure the program"
+        )
 
 
 def _tell_of_versions(command: Sequence[str]) -> None:

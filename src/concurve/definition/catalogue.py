@@ -120,6 +120,11 @@ def _study_file(name: str, others: list[str]) -> Path:
         there = "is no .toml file" if path.is_file() else "no such file"
         raise StudyError(f"{name}: {there}", _near_file(path))
     names = [*known, *others]
+    if name == "last":
+        raise StudyError(
+            "run takes a study, and last is a stored run",
+            "concurve resume last goes on with it, concurve show last prints it",
+        )
     raise StudyError(
         f"no packaged study {name!r}",
         meant(name, names, f"{one_of(names)}, or the path of a .toml file"),

@@ -30,6 +30,8 @@ _MISTYPED = re.compile(
     rf"{_NUMBER}%?\s*\.\."
     rf"(?:[\d.%*+xX\s-]*|\s*{_NUMBER}%?\s*(?:[/:;]|by\b|step\b).*|\s*(?:n|N|cpus|CPUs|nproc))"
 )
+#: A list as a study file or Python writes it: split at its commas, its brackets would be levels.
+_IN_BRACKETS = re.compile(r"[\[({]([^][(){}\\]*,[^][(){}\\]*)[\])}]")
 _BLANKS_IN_RANGE = re.compile(r"\s*(\.\.|[*+])\s*")
 _PERCENT = re.compile(r"(-?\d+(?:\.\d+)?)%")
 _INTEGER = re.compile(r"-?\d+")
@@ -89,6 +91,8 @@ def parse_levels(text: str, cpus: int, where: str) -> tuple[Level, ...]:
 
 
 def _items(text: str, where: str) -> list[Level]:
+    if found := _IN_BRACKETS.fullmatch(text.strip()):
+        raise StudyError(f"{where}: levels of a command line have no brackets", found[1])
     items: list[Level] = [item.strip() for item in split_levels(text)]
     if not all(items):
         raise StudyError(f"{where}: an empty level in {text!r}", _without_empty(items))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -84,7 +85,9 @@ def parse_ready(text: str, where: str) -> Readiness:
         return Readiness("report")
     kind, colon, rest = text.partition(":")
     if not colon or not rest.strip() or kind not in ("tcp", "line", "command"):
-        raise StudyError(f"{where}: {text!r} does not say when a role is ready", REMEDY)
+        is_port = re.fullmatch(r"(?:[\w.-]+:)?(?:\d+|\{[\w-]+\})", text.strip())
+        remedy = f"tcp:{text.strip()}" if is_port else REMEDY
+        raise StudyError(f"{where}: {text!r} does not say when a role is ready", remedy)
     if kind == "tcp":
         return Readiness(probe=ReadyProbe(tcp=_address(rest.strip(), where)))
     if kind == "line":

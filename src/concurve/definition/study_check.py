@@ -450,10 +450,25 @@ def _check_used(study: Study, where: Origins) -> None:
         raise StudyError(
             f"{where.of('factors', name)}: {factor}: no command, environment, control or hook "
             f"uses {{{name}}}, so varying it changes nothing",
-            f"{_for_attached(study, where)}{{{name}}} where its level belongs, as in ./mine "
+            f"{{{name}}} in place of {written}, which is passed as it stands"
+            if (written := _written_otherwise(study, name))
+            else f"{_for_attached(study, where)}{{{name}}} where its level belongs, as in ./mine "
             f"--{name} {{{name}}}; to compare a program with itself on purpose: env "
             f"AA={{{name}}} ./mine",
         )
+
+
+def _written_otherwise(study: Study, name: str) -> str:
+    """How a command or its environment writes the level of a factor in the way of other tools:
+    ``<threads>``, ``%threads%``, ``@threads@``, ``{{threads}}``, ``$threads`` where no shell reads
+    it; empty if none does."""
+    known = re.escape(name)
+    forms = (
+        rf"<{known}>|%{known}%|@{known}@|%\({known}\)[sd]|\{{\{{{known}\}}\}}|"
+        rf"\$\{{{known}\}}|\${known}\b"
+    )
+    texts = (text for role in study.roles for text in (*role.command, *role.env.values()))
+    return next((found[0] for text in texts if (found := re.search(forms, text))), "")
 
 
 def _for_attached(study: Study, where: Origins) -> str:

@@ -339,9 +339,10 @@ def parse_repeats(text: str) -> tuple[int, int]:
     """
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
     if not match or int(match[1]) < 1 or int(match[2] or match[1]) < int(match[1]):
-        raise StudyError(
-            f"--repeats {text!r}: not MIN..MAX from 1 on", "5..30, or 10 for exactly ten"
-        )
+        numbers = sorted(number for item in re.findall(r"\d+", text) if (number := int(item)))
+        is_range = re.fullmatch(r"\s*\d+\s*(?:\W+|to)\s*\d+\s*", text) and len(numbers) == 2
+        meant_by = "..".join(map(str, numbers)) if is_range else "5..30, or 10 for exactly ten"
+        raise StudyError(f"--repeats {text!r}: not MIN..MAX from 1 on", meant_by)
     low, high = int(match[1]), int(match[2] or match[1])
     if reason := why_no_repeats(low, high):
         raise StudyError(f"--repeats {text}: {reason}", f"2..{high}, or 1 for exactly one")

@@ -285,6 +285,12 @@ def is_time_unit(unit: str) -> bool:
     return time in times and time not in ("m", "h") and work.isalnum() and work not in times
 
 
+#: A duration as people write it: ``5 min``, ``90 seconds``.
+_OTHER_DURATION = re.compile(
+    r"(\d+(?:\.\d+)?)\s*(ms|msecs?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?)"
+)
+
+
 def parse_duration(text: str | float, where: str) -> float:
     """Seconds of a duration such as ``90``, ``1.5s``, ``200ms`` or ``4m``.
 
@@ -295,9 +301,12 @@ def parse_duration(text: str | float, where: str) -> float:
     """
     match = _DURATION.fullmatch(str(text))
     if not match:
-        raise StudyError(
-            f"{where}: {text!r} is not a duration", "a number with a unit: 200ms, 1.5s, 4m, 1h"
-        )
+        written = _OTHER_DURATION.fullmatch(str(text).strip().lower())
+        remedy = "a number with a unit: 200ms, 1.5s, 4m, 1h"
+        if written:
+            unit = "ms" if written[2].startswith(("ms", "mil")) else written[2][0]
+            remedy = f"{written[1]}{unit}"
+        raise StudyError(f"{where}: {text!r} is not a duration", remedy)
     seconds = float(match[1]) * _SECONDS[match[2] or "s"]
     if seconds <= 0:
         raise StudyError(f"{where}: a duration must be above 0", "for example 30s")
@@ -318,5 +327,7 @@ def parse_share(text: str, where: str) -> float:
     except ValueError:
         share = math.nan
     if not 0 <= share < 1:
-        raise StudyError(f"{where}: {text!r} is not a share below 1", "for example 2% or 0.02")
+        in_percent = not percent and 1 <= share < 100
+        remedy = f"{number.strip()}%" if in_percent else "for example 2% or 0.02"
+        raise StudyError(f"{where}: {text!r} is not a share below 1", remedy)
     return share

@@ -243,6 +243,24 @@ def experiments(
     )
 
 
+def refuse_useless(made: Experiments, reach: Reach) -> None:
+    """Refuse experiments on a lock that none of them touches: what is left, one CPU for all
+    threads, says nothing of a lock.
+
+    Raises:
+        RunError: the lock cannot be held longer, and no other experiment says where threads wait.
+    """
+    confirms = made.confirms
+    levels = {str(level) for level in made.study.factors[-1].levels}
+    if confirms.cause != "lock" or reach.sites or levels - {AS_IS, ONE_CPU}:
+        return
+    raise RunError(
+        f"{describe(confirms.parameters)}: no experiment reaches its lock: {reach.why_not}",
+        "--confirm holds only mutexes and reader-writer locks of the C library, in ELF programs "
+        f"that are dynamically linked; concurve explain {confirms.run} says what is known",
+    )
+
+
 def factor_of(study: Study) -> str:
     """The factor whose levels are the experiments: the last one."""
     return study.factors[-1].name

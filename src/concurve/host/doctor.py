@@ -22,8 +22,8 @@ _CPU = "sys/devices/system/cpu"
 _GUEST = Item(
     "--",
     "virtual machine",
-    "the host sets the clock of the CPUs, and may give them to others: trials that lose CPU time "
-    "are repeated",
+    "the host sets the clock of the CPUs, which may vary, and may give them to others: trials that "
+    "lose CPU time are repeated, and a run warns where all settings change alike",
     "nothing in it ends that: measure at another hour, or wait: concurve sweep --wait-quiet 5m …",
 )
 

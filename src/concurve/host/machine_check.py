@@ -35,8 +35,13 @@ _GIVES = {
 
 def inspect(facts: dict[str, Any], probes: dict[str, Any]) -> list[Item]:
     """Judge a machine's description and the sources that the runner found."""
+    return [*doubts(facts), *sources(probes)]
+
+
+def doubts(facts: dict[str, Any]) -> list[Item]:
+    """Judge a machine's description: what makes its figures doubtful."""
     absent = facts.get("absent", {})
-    items = [
+    return [
         _processor(facts),
         _governor(facts, absent),
         _setting(facts, absent, "boost", "off",
@@ -46,7 +51,6 @@ def inspect(facts: dict[str, Any], probes: dict[str, Any]) -> list[Item]:
         _quota(facts),
         _autogroup(facts, absent),
     ]  # fmt: skip
-    return [*items, *sources(probes)]
 
 
 def sources(probes: dict[str, Any]) -> list[Item]:

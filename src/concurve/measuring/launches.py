@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from shlex import quote
 
@@ -16,6 +18,17 @@ from concurve.errors import HostError, StudyError
 from concurve.measuring import packaged
 from concurve.planning.plan import Machine, Plan, describe, trial_spec
 from concurve.wire.spec import RoleSpec, TrialSpec
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_SIGNS_OF_SHELLS = re.compile(r"[|&;<>$`]")
+#: What runs a file, by its ending.
+_STARTERS = {
+    ".jar": "java -jar", ".java": "java", ".js": "node", ".pl": "perl", ".py": "python3",
+    ".rb": "ruby", ".sh": "sh",
+}  # fmt: skip
+#: Commands that a shell has, and that are no programs.
+_OF_SHELLS = (".", "alias", "cd", "eval", "exec", "export", "for", "set", "source", "ulimit",
+              "umask", "while")  # fmt: skip
 
 
 def check_plan(
@@ -62,9 +75,9 @@ def _for_missing(problem: Problem, role: RoleSpec, plan: Plan) -> str:
     shell's way to set a variable, and no shell starts a role."""
     if (script := script_of(role.argv)) and problem.message.startswith(f'"{script}"'):
         return f"the path of the file that {PurePath(role.argv[0]).name} runs"
-    if "=" in role.argv[0].partition("/")[0]:
-        written = next((item.command for item in plan.study.roles if item.name == role.name), ())
-        return f"a variable is set by env: env {' '.join(written or role.argv)}"
+    written = next((item.command for item in plan.study.roles if item.name == role.name), ())
+    if remedy := _for_shell(role.argv, " ".join(written or role.argv)):
+        return remedy
     if len(role.argv) > 1 and all(" " in word.strip() for word in role.argv):
         return (
             f"one command, each word by itself: {role.argv[0]}; several are compared as levels of "
@@ -73,8 +86,37 @@ def _for_missing(problem: Problem, role: RoleSpec, plan: Plan) -> str:
     if " " in role.argv[0].strip() and len(role.argv) == 1:
         whole = role.argv[0]
         return f"each word by itself: {whole} (no quotes around all of it); or sh -c {quote(whole)}"
+    if remedy := _for_file(role):
+        return remedy
     of_role = "" if len(plan.study.roles) == 1 else f" of role {role.name}"
     return f"a program in PATH, or its path, as the command{of_role}"
+
+
+def _for_shell(argv: Sequence[str], written: str) -> str:
+    """What to write in place of a command line of a shell; empty if it is none."""
+    if _ASSIGNMENT.match(argv[0]):
+        return f"a variable is set by env: env {written}"
+    if argv[0] in _OF_SHELLS or argv[0].startswith("~"):
+        return f"a shell, which knows it: sh -c {quote(written)}"
+    if len(argv) == 1 and " " in argv[0].strip() and _SIGNS_OF_SHELLS.search(argv[0]):
+        return f"a shell around it: sh -c {quote(written)}"
+    return ""
+
+
+def _for_file(role: RoleSpec) -> str:
+    """What to write in place of a file that is there and cannot be started by this name: one of
+    the folder without its path, or one that another program runs; empty if it is none."""
+    name = role.argv[0]
+    path = Path(role.cwd or ".", name)
+    if role.host is not None or not path.is_file():
+        return ""
+    if path.suffix == ".class":
+        return f"the class: java {path.stem}"
+    if starter := _STARTERS.get(path.suffix):
+        return f"the program that runs it: {starter} {name}"
+    if "/" not in name and os.access(path, os.X_OK):
+        return f"its path: ./{name}"
+    return ""
 
 
 def _alone(role: RoleSpec) -> tuple[RoleSpec, ...]:
