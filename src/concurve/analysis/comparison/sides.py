@@ -167,6 +167,8 @@ _NOT_MEASURED = frozenset(
         "--parameter",
         "--wait-quiet",
         "--db",
+        "--fail-on",
+        "--effect",
     }
 )
 #: These have a name and levels.
@@ -176,7 +178,7 @@ _LINE_LENGTH_MAX = 80
 
 
 #: The same without a value.
-_NOT_MEASURED_FLAGS = frozenset({"--measure-anyway"})
+_NOT_MEASURED_FLAGS = frozenset({"--measure-anyway", "--in-doubt"})
 
 
 def _sweep_of(run: Findings) -> list[str] | None:
