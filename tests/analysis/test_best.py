@@ -325,7 +325,7 @@ def test_a_speedup_names_its_measure_where_the_study_asks_for_another(store: Sto
         store, lambda k: 1.0, cv=0.001, k=("a", "b"), name="names", primary="cpu_seconds"
     )
     assert "as k=a by CPU time, within 2 %: " in sentences(versions)
-    assert "Use k=a (by CPU time)." in sentences(versions)
+    assert "Use k=a or k=b (by CPU time): neither loses 2 % or more." in sentences(versions)
     quick = made_run(store, float, base={"k": 2}, k=(1, 2), name="two", primary="cpu_seconds")
     assert re.search(r"k=1 is \S+ as fast as k=2 \[.*\] by wall time", sentences(quick))
 
@@ -334,7 +334,7 @@ def test_versions_that_are_as_fast_are_said_to_be_so_once(store: Store) -> None:
     found = made_run(store, lambda k: 1.0, k=("a", "b"))
     first, second, *_ = (item.sentence for item in found.sentences if item.kind == "answer")
     assert first.startswith("k=b is as fast as k=a by wall time, within 5 %: ")
-    assert second == "Use k=a."
+    assert second == "Use k=a or k=b: neither loses 5 % or more."
 
 
 def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:

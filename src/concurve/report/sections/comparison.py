@@ -167,7 +167,10 @@ def _rule_in_short(comparison: Comparison) -> str:
     """The rule in a line; ``--all`` prints the whole."""
     effect = f"{words.in_percent(comparison.effect)} %"
     of = ", of trials in pairs and not of these medians" if comparison.method == "pairs" else ""
-    return f"ratio: new over base{of}; faster, slower: by {effect} or more (--all: the rule)"
+    each = "; intervals: of each cell alone" if len(comparison.cells) > 1 else ""
+    if each and comparison.method == "pairs":
+        each = f"{each}, wider in the answer of the run, where they hold for all together"
+    return f"ratio: new over base{of}; faster, slower: by {effect} or more (--all: the rule){each}"
 
 
 def _rule(comparison: Comparison) -> str:
