@@ -355,7 +355,7 @@ def _some_in_doubt() -> Said:
 
 @kind(
     "trials-left-out",
-    r"\d+ of \d+ trials are in doubt .* with them threads=1 would be \d+ % higher",
+    r"\d+ of \d+ trials are in doubt .* With them threads=1 would be \d+ % higher",
 )
 def _left_out_in_doubt() -> Said:
     return run_with({"1": 12})
