@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from concurve import words
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import findings_of
 from concurve.analysis.run.best import best_settings
@@ -221,6 +222,23 @@ def test_more_trials_than_anybody_runs_are_no_advice() -> None:
     (found,) = best_settings(plan, columns, wall, block_seconds=600.0)
     assert found.trials is not None and "--repeats" not in found.decide
     assert "; longer trials, or a quieter machine, may need fewer" in found.decide
+
+
+def test_a_sweep_is_told_to_measure_only_the_levels_that_are_not_decided() -> None:
+    plan = make_plan(small_study(n=(1, 2, 4)), "quick", 1)
+    worse = [3.0, 3.1, 2.9, 3.0, 3.05]
+    near = [1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9]
+    wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
+    columns = by_block(worse, *near)
+    (found,) = best_settings(plan, columns, wall, block_seconds=3.0, is_sweep=True)
+    assert f": -P n 2,4 --repeats {found.trials}..{found.trials} " in found.decide
+    (of_file,) = best_settings(plan, columns, wall, block_seconds=3.0)
+    assert "-P" not in of_file.decide and of_file.trials == found.trials
+    assert found.trials is not None
+    assert f"(about {words.duration(2.0 * found.trials)})" in found.decide
+    every = by_block(near[0], near[1], near[0])
+    (all_open,) = best_settings(plan, every, wall, is_sweep=True)
+    assert all_open.is_open and "-P" not in all_open.decide, "none is to be left out"
 
 
 @pytest.mark.parametrize("times", [1, 6])
