@@ -213,6 +213,22 @@ def _undecided_version() -> Said:
     return undecided_versions()
 
 
+@kind("version-to-use", "Use k=a, k=b or k=c: none loses 2 % or more")
+def _versions_to_use() -> Said:
+    return made_run(Store(), lambda k: 1.0, cv=0.001, k=("a", "b", "c"))
+
+
+@kind("version-beside-a-slower-one", "Use k=a or k=b: which of them is faster is not decided")
+def _open_beside_slower() -> Said:
+    seconds = iter((1.01, 1.09, 0.99, 1.03, 1.05))
+    return made_run(
+        Store(),
+        lambda k: next(seconds) if k == "b" else 2.0 if k == "c" else 1.0,
+        cv=0.003,
+        k=("a", "b", "c"),
+    )
+
+
 @kind("version-alike", r"k=b is as fast as k=a by wall time, within 5 %")
 def _alike_version() -> Said:
     return made_run(Store(), lambda k: 1.0, k=("a", "b"))
@@ -339,7 +355,7 @@ def _some_in_doubt() -> Said:
 
 @kind(
     "trials-left-out",
-    r"\d+ of \d+ trials are in doubt .* with them threads=1 would be \d+ % higher",
+    r"\d+ of \d+ trials are in doubt .* With them threads=1 would be \d+ % higher",
 )
 def _left_out_in_doubt() -> Said:
     return run_with({"1": 12})

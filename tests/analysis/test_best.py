@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from concurve import words
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import findings_of
 from concurve.analysis.run.best import best_settings
@@ -223,6 +224,23 @@ def test_more_trials_than_anybody_runs_are_no_advice() -> None:
     assert "; longer trials, or a quieter machine, may need fewer" in found.decide
 
 
+def test_a_sweep_is_told_to_measure_only_the_levels_that_are_not_decided() -> None:
+    plan = make_plan(small_study(n=(1, 2, 4)), "quick", 1)
+    worse = [3.0, 3.1, 2.9, 3.0, 3.05]
+    near = [1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9]
+    wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
+    columns = by_block(worse, *near)
+    (found,) = best_settings(plan, columns, wall, block_seconds=3.0, is_sweep=True)
+    assert f": -P n 2,4 --repeats {found.trials}..{found.trials} " in found.decide
+    (of_file,) = best_settings(plan, columns, wall, block_seconds=3.0)
+    assert "-P" not in of_file.decide and of_file.trials == found.trials
+    assert found.trials is not None
+    assert f"(about {words.duration(2.0 * found.trials)})" in found.decide
+    every = by_block(near[0], near[1], near[0])
+    (all_open,) = best_settings(plan, every, wall, is_sweep=True)
+    assert all_open.is_open and "-P" not in all_open.decide, "none is to be left out"
+
+
 @pytest.mark.parametrize("times", [1, 6])
 def test_settings_with_centres_of_0_are_no_share_apart(times: int) -> None:
     plan = make_plan(small_study(n=(1, 2)), "normal", 1)
@@ -325,7 +343,7 @@ def test_a_speedup_names_its_measure_where_the_study_asks_for_another(store: Sto
         store, lambda k: 1.0, cv=0.001, k=("a", "b"), name="names", primary="cpu_seconds"
     )
     assert "as k=a by CPU time, within 2 %: " in sentences(versions)
-    assert "Use k=a (by CPU time)." in sentences(versions)
+    assert "Use k=a or k=b (by CPU time): neither loses 2 % or more." in sentences(versions)
     quick = made_run(store, float, base={"k": 2}, k=(1, 2), name="two", primary="cpu_seconds")
     assert re.search(r"k=1 is \S+ as fast as k=2 \[.*\] by wall time", sentences(quick))
 
@@ -334,7 +352,7 @@ def test_versions_that_are_as_fast_are_said_to_be_so_once(store: Store) -> None:
     found = made_run(store, lambda k: 1.0, k=("a", "b"))
     first, second, *_ = (item.sentence for item in found.sentences if item.kind == "answer")
     assert first.startswith("k=b is as fast as k=a by wall time, within 5 %: ")
-    assert second == "Use k=a."
+    assert second == "Use k=a or k=b: neither loses 5 % or more."
 
 
 def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:

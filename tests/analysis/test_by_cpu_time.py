@@ -55,8 +55,8 @@ class Busy(FakeEngine):
         return msgspec.json.encode(msgspec.structs.replace(record, roles=(role,)))
 
 
-def versions(seed: int, slower: float, **machine: Any) -> TrialFindings:
-    store = Store()
+def versions(seed: int, slower: float, store: Store | None = None, **machine: Any) -> TrialFindings:
+    store = store or Store()
     head = new_head(small_study(RULES, version=("old", "new")), "normal", seed, "concurve sweep …")
     Runner(head, store, Busy(seed, slower, **machine), clock=FakeClock(0.001)).start()
     return trial_findings_of(store, store.find_run(head.id))
@@ -79,6 +79,7 @@ def test_the_first_sentence_is_the_verdict_by_cpu_time(slower: float, word: str)
     compared = compare_levels(found, "version")
     assert compared.cells[0].verdict == "undecided", "by wall time"
     assert compared.advice[0] == first
+    assert compared.cells[0].decided == word, "by CPU time"
     options = Options(indicators=("cpu_seconds",), in_doubt=True)
     (by_cpu,) = compare_levels(found, "version", (), options).cells
     assert by_cpu.verdict == word, (

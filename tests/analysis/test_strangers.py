@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.comparison import compare_levels
+from concurve.analysis.comparison.advice import _common
 from concurve.analysis.run import first_record, stored_run, trial_findings_of
 from concurve.analysis.strangers import constant_of, strangers_of
 from concurve.definition.attaching import attached_role
@@ -131,12 +132,15 @@ def test_a_client_says_in_its_command_whom_it_asks(
 def test_who_disturbs_nearly_all_trials_is_not_waited_for() -> None:
     """It runs all the time, and a wait for its end helps nobody."""
     by_python = [reject(f"{DETAIL}python3 (pid 7, nice 0) 30 %")] * 9
-    assert constant_of(by_python, 10) == ("python3",)
-    assert constant_of(by_python, 11) == ()
+    assert constant_of(by_python, 10) == ("python3 (PID 7)",)
+    each_anew = [reject(f"{DETAIL}cc1 (pid {pid}, nice 0) 30 %") for pid in range(9)]
+    assert constant_of(each_anew, 10) == ("cc1",)
+    assert constant_of(each_anew, 11) == ()
     assert constant_of(by_python[:4], 4) == (), "four trials may be one build"
     assert constant_of([reject("…", "steal")] * 9, 9) == ()
     said = run_again(False, constant=("python3",))
-    assert said.startswith("python3 took CPU time in nearly all trials") and "renice" in said
+    assert said.startswith("python3 took CPU time in nearly all disturbed trials, so waiting")
+    assert "(renice -n 19 -p PID)" in said
     assert "--wait-quiet" not in said
     assert "End them, or lower their priority" in run_again(False, constant=("a", "b"))
     ours = constant_of([reject(f"{DETAIL}concurve (pid 7, nice 0) 30 %")] * 9, 9)
@@ -147,10 +151,29 @@ def test_who_disturbs_nearly_all_trials_is_not_waited_for() -> None:
     assert "or --wait-quiet 4m" in run_again(False, over)
     assert "--wait-quiet" not in run_again(False, over, constant=("python3",))
     found = run_of(small_study(RULES, threads=(1, 2)), Store())
-    assert found.run.constant == ("postgres",)
+    assert found.run.constant == ("postgres (PID 7)",)
     document = brief_run_document(found, topics=ALL_TOPICS)
     told = " ".join(line.plain for line in lines(document, 900))
-    assert "postgres took CPU time in nearly all trials" in told and "--wait-quiet" not in told
+    assert "postgres (PID 7) took CPU time in nearly all disturbed trials" in told
+    assert "--wait-quiet" not in told
+
+
+def test_a_process_that_disturbs_most_trials_is_to_be_ended_where_it_is_always_the_same() -> None:
+    """Some trials are quiet, but no other process disturbs."""
+    one = [reject(f"{DETAIL}python3 (pid 7, nice 0) 30 %, init (pid 1, nice 0) 1 %")] * 8
+    (constant,) = constant_of(one, 16)
+    assert constant == "python3 (PID 7)", "who took a thirtieth of it is not named"
+    assert "(renice -n 19 -p 7)" in run_again(False, constant=(constant,))
+    assert constant_of(one, 17) == (), "most trials were quiet"
+    other = [reject(f"{DETAIL}cc1 (pid {pid}, nice 0) 30 %") for pid in range(8)]
+    assert constant_of(other, 16) == (), "a build ends"
+    assert constant_of([*one, *other[:2]], 16) == (), "not the only one"
+
+
+def test_runs_beside_the_same_program_name_it_without_the_pid_of_one() -> None:
+    assert _common([["a (PID 1)", "b"], ["a (PID 2)"]]) == ["a"]
+    assert _common([["a (PID 1)"], ["a (PID 1)"]]) == ["a (PID 1)"]
+    assert _common([["a (PID 1)"], []]) == []
 
 
 @pytest.mark.parametrize(

@@ -306,6 +306,10 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
             "Run again: --wait-quiet 5m; concurve doctor says why.",
             'Run again: wait_quiet="5m"; concurve doctor says why.',
         ),
+        (
+            "-P n 2,4 --repeats 20..20 in a new run",
+            'parameters={"n": "2,4"}, repeats="20..20" in a new run',
+        ),
         ("--repeats 20..20 in a new run", 'repeats="20..20" in a new run'),
         ("a greater --effect", "a greater effect"),
         ("2 more warnings: --all", '2 more warnings: run.write("report.html")'),

@@ -16,6 +16,9 @@ from concurve.errors import RunError
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.store import Store
+from concurve.wire.record import ThreadsRecord, TrialRecord
+from concurve.wire.spec import TrialSpec
+from tests.analysis.test_by_cpu_time import versions
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import made_run
 
@@ -38,13 +41,22 @@ def ids(tmp_path: Path) -> list[str]:
     ]
 
 
+class _TwoThreads(FakeEngine):
+    def run(self, spec: TrialSpec) -> bytes:
+        record = msgspec.json.decode(super().run(spec), type=TrialRecord)
+        threads = ThreadsRecord(total=2, peak=2, processes=1)
+        roles = [msgspec.structs.replace(role, threads=threads) for role in record.roles]
+        return msgspec.json.encode(msgspec.structs.replace(record, roles=roles))
+
+
 @pytest.fixture
 def disturbed(tmp_path: Path) -> str:
-    """A run on a machine from which a hypervisor took time all the while; b is 3 % slower."""
+    """A run on a machine from which a hypervisor took time all the while; b is 3 % slower. Its CPU
+    time says nothing, as it has two threads."""
     store = Store(str(tmp_path / "concurve.db"))
     rules = Rules(repeats_min=10, repeats_max=10, redo_max=0, redo_share=0.0)
     head = new_head(small_study(rules, side=("a", "b")), "normal", 1, "concurve sweep …")
-    engine = FakeEngine(
+    engine = _TwoThreads(
         lambda spec, rng: (
             (1.03 if spec.roles[0].argv[1] == "b" else 1.0) * rng.lognormvariate(0, 0.001)
         ),
@@ -254,3 +266,81 @@ def test_an_exit_code_that_does_not_speak_of_cells_in_doubt_says_so(
     assert code == 10 and "1 slower of 1 cell" in err
     assert "not quiet" in out
     assert said(monkeypatch, capsys, *compared)[2] == ""
+
+
+def test_the_verdict_by_cpu_time_counts_where_the_wall_time_is_in_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is what the first sentence says, so the exit code says it, too."""
+    store = Store(str(tmp_path / "concurve.db"))
+    run = versions(1, 1.05, store=store).run.id
+    code, out, _ = said(monkeypatch, capsys, "compare", run)
+    assert code == 0 and "1 cell: 1 undecided; by CPU time 1 slower." in out
+    code, out, err = said(monkeypatch, capsys, "compare", run, "--fail-on", "slower")
+    assert code == 10 and "1 slower of 1 cell by CPU time (--fail-on)" in err
+    code, _, err = said(monkeypatch, capsys, "compare", run, "--fail-on", "undecided")
+    assert code == 0 and not err, "it is decided"
+    (cell,) = json.loads(said(monkeypatch, capsys, "compare", run, "--json")[1])["cells"]
+    assert cell["verdict"] == "undecided" and cell["by_cpu_time"]["verdict"] == "slower"
+    assert cell["by_cpu_time"]["ratio"]["low"] > 1.04
+
+
+SWEEP = ("sweep", "--repeats", "8..8", "--seed", "1", "-P", "version", "new,old,same")
+PROGRAM = ("--base", "version=old", "--", "true", "{version}")
+
+
+@pytest.fixture
+def measured_by_fakes(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """What a sweep of this process runs on: version=new is 5 % slower."""
+    engine = FakeEngine(
+        lambda spec, rng: (
+            (1.05 if spec.roles[0].argv[1] == "new" else 1.0) * rng.lognormvariate(0, 0.001)
+        )
+    )
+    monkeypatch.setattr("concurve.cli.measuring.LocalEngine", lambda: engine)
+    return engine
+
+
+def test_a_sweep_is_judged_as_compare_judges_its_run(
+    measured_by_fakes: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, _, err = said(monkeypatch, capsys, *SWEEP, "--fail-on", "slower", *PROGRAM)
+    assert code == 10 and "1 slower of 2 cells (--fail-on)" in err
+    levels = ("--factor", "version", "--levels", "old,new,same")
+    compared = ("compare", "last", *levels, "--fail-on", "slower")
+    assert "1 slower of 2 cells (--fail-on)" in said(monkeypatch, capsys, *compared)[2]
+    assert "version=new version=same against version=old: 2 cells: 1 " in err
+    code, _, err = said(monkeypatch, capsys, *SWEEP, "--fail-on", "faster", *PROGRAM)
+    assert code == 0 and "(--fail-on)" not in err
+    wide = ("--fail-on", "slower", "--effect", "10%")
+    assert said(monkeypatch, capsys, *SWEEP, *wide, *PROGRAM)[0] == 0
+
+
+def test_a_sweep_that_cannot_be_judged_is_refused_before_it_measures(
+    measured_by_fakes: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failing = ("--fail-on", "slower", "--", "true", "{version}", "{n}")
+    two = ("-P", "n", "1,2", "-P", "version", "old,new")
+    code, _, err = said(monkeypatch, capsys, "sweep", *two, *failing)
+    assert code == 2 and "n or version?" in err and "--base n=1" in err
+    code, _, err = said(monkeypatch, capsys, "sweep", "--fail-on", "slower", "--", "true")
+    assert code == 2 and "none has several" in err
+    code, _, err = said(monkeypatch, capsys, *SWEEP, "--effect", "5%", *PROGRAM)
+    assert code == 2 and "--effect is for --fail-on" in err
+    assert not measured_by_fakes.specs
+
+
+def test_a_version_that_failed_is_told_before_the_verdicts(
+    measured_by_fakes: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    measured_by_fakes.kind_of = lambda spec: (
+        "program_failed" if spec.roles[0].argv[1] == "new" else "ok"
+    )
+    code, _, err = said(monkeypatch, capsys, *SWEEP, "--fail-on", "slower", *PROGRAM)
+    assert code == 7 and "1 of 3 cells failed: version=new" in err

@@ -387,11 +387,20 @@ def test_a_program_that_always_fails_fails_the_run_after_two_trials_a_cell(store
 
 def test_one_failing_cell_is_skipped_and_the_rest_measured(store: Store) -> None:
     engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "2" else "ok")
-    runner_of(store, engine).start()
+    runner_of(store, engine, small_study(THREE, threads=(1, 2, 4))).start()
     findings = findings_of(store, store.find_run("last"))
-    assert [cell.status for cell in findings.cells] == ["ok", "skipped"]
+    assert [cell.status for cell in findings.cells] == ["ok", "skipped", "ok"]
     assert "timed out" in findings.cells[1].note
     assert findings.run.state == "complete"
+
+
+def test_a_run_with_one_cell_left_ends_and_says_why(store: Store) -> None:
+    engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "2" else "ok")
+    runner_of(store, engine).start()
+    findings = findings_of(store, store.find_run("last"))
+    assert [cell.status for cell in findings.cells] == ["partial", "skipped"]
+    assert findings.run.state == "complete" and findings.run.trials == 3
+    assert "nothing is left to compare with" in findings.run.reason
 
 
 @pytest.mark.parametrize("kind", ["exec_failed", "control_refused"])

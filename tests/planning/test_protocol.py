@@ -18,7 +18,7 @@ from concurve.planning.plan import make_plan
 from concurve.planning.protocol import Protocol, Stop, StopReason, replay
 from concurve.stats.centre import centre_estimate
 from concurve.store.rows import Outcome, TrialKey, Verdict
-from concurve.store.run_head import EARNING_PROTOCOL
+from concurve.store.run_head import EARNING_PROTOCOL, ENDING_PROTOCOL
 from tests.helpers.fakes import small_study
 
 Answer = Callable[[TrialKey], tuple[Verdict, float | None]]
@@ -338,3 +338,38 @@ def test_what_the_allowance_has_no_room_for_is_known(allowed: float, left: float
         protocol.record(Outcome(key, "ok", 1.0, 1.0, "", ""))
     assert protocol.seconds_left() == left
     assert protocol.ends_by_allowance() == (allowed == 4.0)
+
+
+def one_good(good: int) -> Answer:
+    return lambda key: ("ok", 1.0) if key.cell == good else ("program_error", None)
+
+
+def test_a_run_ends_where_all_cells_but_one_failed_at_once() -> None:
+    """A new version that crashes makes nobody wait for all trials of the old one."""
+    protocol = protocol_of(cells=3, repeats_min=40, repeats_max=40)
+    outcomes = drive(protocol, one_good(0))
+    assert len(outcomes) == 1 + 2 * 2, "one trial, and two that failed of each other cell"
+    stop = protocol.next()
+    assert isinstance(stop, Stop) and stop.kind == "complete"
+    assert stop.reason == "2 of 3 cells skipped: nothing is left to compare with the other one"
+    assert protocol.planned() == 1 and protocol.cells[0].stop is StopReason.ALONE
+    again = replay(protocol.plan, outcomes, "run")
+    assert again.next() == stop
+
+
+def test_a_run_goes_on_where_two_cells_are_left_or_the_failed_one_has_figures() -> None:
+    two = protocol_of(cells=3, repeats_min=10, repeats_max=10)
+    drive(two, lambda key: ("program_error", None) if key.cell == 2 else ("ok", 1.0))
+    assert [len(cell.used) for cell in two.cells] == [10, 10, 0]
+    late = protocol_of(cells=2, repeats_min=10, repeats_max=10)
+    drive(late, lambda key: ("program_error", None) if key.cell and key.block > 4 else ("ok", 1.0))
+    assert [len(cell.used) for cell in late.cells] == [10, 5]
+    given_up = protocol_of(cells=2, repeats_min=10, repeats_max=10)
+    drive(given_up, lambda key: ("abandon", None) if key.cell else ("ok", 1.0))
+    assert len(given_up.cells[0].used) == 10, "what its check gave up is no failure"
+
+
+def test_stored_runs_with_one_cell_left_go_on_as_they_did() -> None:
+    before = protocol_of(cells=2, repeats_min=10, repeats_max=10)
+    before.plan = msgspec.structs.replace(before.plan, protocol=ENDING_PROTOCOL - 1)
+    assert len(drive(before, one_good(0))) == 10 + 2

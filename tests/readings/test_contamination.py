@@ -195,6 +195,14 @@ def test_a_sign_names_the_processes_that_used_most(
     assert sign.detail.endswith(rest), "a sign of low priority names none of usual priority"
 
 
+def test_no_process_is_said_to_have_taken_more_than_all_took() -> None:
+    """It is read at other moments than the counters of the machine."""
+    one = ForeignProcess(pid=7, name="md5sum", nice=0, cpu_ns=340_000_000)
+    machine = {"foreign_cpu_ns": 300_000_000, "foreign_processes": (one,)}
+    (sign,) = judge(record(machine=machine))
+    assert "used 15.0 % of" in sign.detail and "md5sum (pid 7, nice 0) 15 %" in sign.detail
+
+
 def test_a_sign_of_usual_priority_names_none_of_low_priority() -> None:
     both = {"foreign_cpu_ns": SECOND, "foreign_low_priority_ns": SECOND * 8 // 10}
     (sign,) = judge(record(machine={**both, "foreign_processes": HOGS}))

@@ -133,7 +133,7 @@ def test_csv_says_which_figures_are_in_doubt() -> None:
     first = msgspec.structs.replace(first, indicators=doubted)
     quiet = second.indicators[name]
     second = msgspec.structs.replace(
-        second, trials=quiet.n + 3, doubtful=3, including_doubtful=quiet
+        second, trials=quiet.n + 3, doubtful=3, set_aside=3, including_doubtful=quiet
     )
     rows = rows_of(csv.cells(msgspec.structs.replace(findings, cells=(first, second, *others))))
     assert [row["in_doubt"] for row in rows] == ["yes", *["no"] * (len(rows) - 1)]

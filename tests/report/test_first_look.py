@@ -266,3 +266,13 @@ def test_a_table_in_words_keeps_the_units() -> None:
     made = made_run(Store(), lambda kind: 0.0123, kind=("a" * 30, "b" * 30))
     text = shown(made, 20)
     assert any("ms" in line for line in text), text
+
+
+def test_the_legend_says_that_intervals_of_versions_hold_together() -> None:
+    """Also where figures have marks, which is where a reader compares most."""
+    said = "[ ] for all levels together"
+    seconds = {"a": 1.0, "b": 1.04, "c": 1.0}
+    many = made_run(Store(), lambda k: seconds[k], cv=0.004, k=("a", "b", "c"))
+    assert said in " ".join(line.strip() for line in shown(many, 200))
+    two = made_run(Store(), lambda k: seconds[k], cv=0.004, k=("a", "b"))
+    assert said not in " ".join(line.strip() for line in shown(two, 200))

@@ -122,6 +122,32 @@ def undecided_versions(
     return said, all(map(_is_alike, found))
 
 
+def choice_of_versions(
+    plan: Plan, cells: Sequence[CellFindings], among: Among, by: str = ""
+) -> str:
+    """Which versions to use where none is faster than the base: those that are as fast as it are
+    no worse a choice, and the base is preferred to no one that the trials do not tell from it.
+    Empty where all others are slower. ``by`` names the figure."""
+    factor = _of_names(plan)
+    others = [
+        cell
+        for cell in cells
+        if cell.base not in (None, cell.index) and "speedup" in cell.indicators
+    ]
+    found = [(cell, _compared(plan, factor, cell, among, len(others))) for cell in others]
+    left = [(cell, item) for cell, item in found if item.verdict == "open"]
+    if not left:
+        return ""
+    base = cells[others[0].base or 0]
+    levels = [cell.parameters[factor] for cell in (base, *(cell for cell, _ in left))]
+    use = f"Use {words.listed([f'{factor}={level}' for level in levels], 'or')}{by}"
+    if not all(_is_alike(item) for _, item in left):
+        return f"{use}: which of them is faster is not decided."
+    most = EFFECT if all(_is_alike(item, 1 + EFFECT) for _, item in left) else ALIKE
+    none = "neither" if len(levels) == 2 else "none"
+    return f"{use}: {none} loses {words.in_percent(most)} % or more."
+
+
 def _of_names(plan: Plan) -> str:
     """The only factor that varies, if its levels are names; else empty."""
     levels = {

@@ -4,13 +4,14 @@ role is counts as a stranger, and puts each trial in doubt."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from concurve.definition.purposes import may_load_a_stranger, names_a_server
 from concurve.definition.study import Study
+from concurve.findings.again import with_pid
 from concurve.findings.cells import Reject
 from concurve.readings.connections import may_be_connected
-from concurve.readings.contamination import BY_PROCESSES, STEAL, programs_named
+from concurve.readings.contamination import BY_PROCESSES, STEAL, processes_named, programs_named
 from concurve.terms import ANOTHER_RUN, OTHERS, OURS
 from concurve.wire.record import TrialRecord
 
@@ -51,14 +52,40 @@ def strangers_of(
 
 
 def constant_of(rejects: Iterable[Reject], trials: int) -> tuple[str, ...]:
-    """The programs that took CPU time in nearly all of so many trials, those that did so in most
-    first: who runs all the time does not end while a run waits for that."""
+    """The programs that took CPU time in nearly all of so many trials, or single processes that did
+    so in nearly all that processes disturbed, where those are the most; those that did so in most
+    first. Who runs all the time does not end while a run waits for that. A program that was a
+    single process has its PID."""
     if trials < _CONSTANT_TRIALS_MIN:
         return ()
     details = [reject.detail for reject in rejects if reject.cause in BY_PROCESSES]
-    seen = Counter(name for it in details for name in {name for name, _ in programs_named(it)})
-    found = [name for name, times in seen.most_common() if times >= _OF_TRIALS_CONSTANT * trials]
-    return tuple(ANOTHER_RUN if name == OURS else name for name in found[:_NAMED_MAX])
+    each = [processes_named(detail) for detail in details]
+    times: Counter[str] = Counter()
+    taken: Counter[str] = Counter()
+    pids: dict[str, set[int]] = {}
+    for processes in each:
+        times.update({item.program for item in processes})
+        for item in processes:
+            taken[item.program] += item.percent
+            pids.setdefault(item.program, set()).add(item.pid)
+    least = _SHARE_LEAST * max(taken.values(), default=0)
+    are_most = len(details) >= max(_CONSTANT_TRIALS_MIN, _OF_TRIALS_LEAST * trials)
+    found = [
+        program
+        for program, seen in times.most_common()
+        if taken[program] >= least
+        and (
+            seen >= _OF_TRIALS_CONSTANT * trials
+            or (are_most and len(pids[program]) == 1 and seen >= _OF_TRIALS_CONSTANT * len(details))
+        )
+    ]
+    return tuple(_constant(program, pids[program]) for program in found[:_NAMED_MAX])
+
+
+def _constant(program: str, pids: Set[int]) -> str:
+    if program == OURS:
+        return ANOTHER_RUN
+    return with_pid(program, min(pids)) if len(pids) == 1 else program
 
 
 def is_stolen(rejects: Iterable[Reject]) -> bool:

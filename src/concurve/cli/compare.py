@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from concurve.cli import completing, options
+from concurve.cli.judging import judged
 
 HELP = """Compare two runs, or two levels of a factor inside one, cell by cell.
 
@@ -48,25 +49,8 @@ Levels of one run are compared block by block (signed ranks), runs by their tria
     type=click.Choice(["lower", "higher"]),
     help="For indicators that have no better direction of their own.",
 )
-@click.option(
-    "--effect",
-    default="2%",
-    show_default=True,
-    metavar="SHARE",
-    help="Smallest effect of interest.",
-)
 @click.option("--across-machines", is_flag=True, help="Compare runs of different machines.")
-@click.option(
-    "--in-doubt",
-    is_flag=True,
-    help="Judge cells in doubt, too, as if the machine had been quiet.",
-)
-@click.option(
-    "--fail-on",
-    multiple=True,
-    type=click.Choice(["slower", "faster", "undecided"]),
-    help="Exit with code 10 if a cell has this verdict, or no figures to judge; repeatable.",
-)
+@judged
 @click.option("--all", "everything", is_flag=True, help="Say by which rule cells are judged, too.")
 @click.option("--json", is_flag=True, help="Print JSON: of several runs a line for each.")
 @options.secret
@@ -87,14 +71,13 @@ def verb(
     db: str | None,
 ) -> None:  # fmt: skip
     """Print the comparisons, then judge them by ``--fail-on``."""
-    from concurve import words
     from concurve.analysis.comparison.options import Options
     from concurve.analysis.stored_runs import compare_stored
-    from concurve.cli.showing import note, print_document
+    from concurve.cli.judging import Asked, judge
+    from concurve.cli.showing import print_document
     from concurve.cli.streams import tell_json
     from concurve.definition.hiding import check_marked
     from concurve.definition.units import parse_share
-    from concurve.errors import VerdictError
     from concurve.report.document import Detail
     from concurve.report.json.comparison import to_json
     from concurve.report.sections.comparison import comparison_document
@@ -119,25 +102,4 @@ def verb(
         else:
             detail = Detail.FULL if everything else Detail.BRIEF
             print_document(comparison_document(item, detail))
-    cells = [cell for item in found for cell in item.cells]
-    failing = [cell for cell in cells if cell.verdict in fail_on]
-    if failing:
-        counts = {v: sum(cell.verdict == v for cell in failing) for v in dict.fromkeys(fail_on)}
-        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
-        raise VerdictError(f"{said} of {words.count(len(cells), 'cell')} (--fail-on)")
-    doubted = [cell for cell in cells if cell.verdict == "undecided" and cell.is_doubted]
-    if fail_on and doubted:
-        them = words.verb(len(doubted), "it", "them")
-        note(
-            f"{words.count_of(len(doubted), len(cells), 'cell')} undecided, in doubt: the exit "
-            f"code says nothing of {them}; --fail-on undecided fails on {them}"
-            f"{'' if in_doubt else f', and --in-doubt judges {them}'}"
-        )
-    # A new version that crashes is none that passes.
-    unknown = [cell for cell in cells if cell.is_without_figures]
-    if fail_on and unknown:
-        raise VerdictError(
-            f"{words.count_of(len(unknown), len(cells), 'cell')} cannot be judged: there are no "
-            "figures of both sides (--fail-on)",
-            f"concurve show {' or '.join(runs)} says what failed",
-        )
+    judge(found, Asked(fail_on, chosen.effect, in_doubt), runs)

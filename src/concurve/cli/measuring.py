@@ -116,9 +116,10 @@ def quiet_as_asked(asked: Asked | None, studies: Sequence[Study]) -> Iterator[Wa
 
 def measure_study(
     study_for: Callable[[int], Study], choices: Choices, *, is_of_file: bool = False
-) -> None:
-    """Start a run of a study, or print its plan. ``study_for`` makes it for a number of CPUs, which
-    are those of the host of its measured role. ``is_of_file``: the user wrote it."""
+) -> RunHead | None:
+    """Start a run of a study, or print its plan: its head, none of a plan. ``study_for`` makes it
+    for a number of CPUs, which are those of the host of its measured role. ``is_of_file``: the user
+    wrote it."""
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
@@ -143,7 +144,7 @@ def measure_study(
 
         notes = notes_before(study, choices.effort, again_line(seed), is_of_file=is_of_file)
         print_plan(study, choices.effort, seed, store, inventory, notes)
-        return
+        return None
     with connected_hosts([study], inventory) as hosts:
         if hosts is not None:
             study = made(cpus_of_target([study], hosts.inventory, hosts.machines) or granted_cpus())
@@ -155,6 +156,7 @@ def measure_study(
             head = msgspec.structs.replace(head, waiting=waiting)
             notes = notes_before(head.study, head.effort, head.again, is_of_file=is_of_file)
             _measure(head, store, files, hosts, resume=False, notes=notes)
+    return head
 
 
 def notes_before(study: Study, effort: str, again: str, *, is_of_file: bool) -> list[str]:

@@ -8,6 +8,7 @@ import click
 
 from concurve.cli import completing, options
 from concurve.cli.grouped import Grouped
+from concurve.cli.judging import judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ Examples:
   concurve sweep -P w 1,2,4 --server './serve -p {free_port} -w {w}'
       --ready tcp:{free_port} -- ./client 127.0.0.1:{free_port}
   concurve sweep -P c 1,8,64 --attach 4711 -- redis-benchmark -c {c}
+  concurve sweep -P version old,new --fail-on slower -- ./mine-{version}
 
 {NAME} in the command, in --cpus, --nice, --policy, --env, --background, --server, --ready and
 the hooks is replaced by the level of parameter NAME; {{NAME}} stands for the literal text. Trials
@@ -55,6 +57,7 @@ GROUPS = {
     "how the command runs": ("cpus", "nice", "policy", "env", "background", "setup", "prepare",
                              "conclude", "cleanup"),
     "how settings are compared": ("work", "conditions", "base"),
+    "what fails a build": ("fail_on", "effect", "in_doubt"),
     **options.ELSEWHERE,
 }  # fmt: skip
 
@@ -194,6 +197,7 @@ _WORDS = "concurve.sweep.words"
 @click.option(
     "--name", metavar="NAME", help="Name of the run (default: sweep- and the program's name)."
 )
+@judged
 @options.secret
 @options.protocol
 @options.exports
@@ -222,17 +226,24 @@ def verb(
     conditions: tuple[str, ...],
     base: str | None,
     name: str | None,
+    effect: str,
+    in_doubt: bool,
+    fail_on: tuple[str, ...],
     **common: Any,
 ) -> None:
-    """Build the study and measure it."""
+    """Build the study, measure it, and judge it by ``--fail-on``."""
     from concurve.cli import slips
+    from concurve.cli.judging import Asked, compared_factor, judge_run
     from concurve.cli.measuring import Choices, measure_study
     from concurve.definition import study_line
     from concurve.definition.beside_line import Beside
     from concurve.definition.controls import ControlsTemplate
     from concurve.definition.study import Hooks
+    from concurve.definition.units import parse_share
     from concurve.host.granted import granted_cpus
+    from concurve.store import Store
 
+    _refuse_judging_nothing(fail_on)
     slips.refuse_words(verb, command, parameters, click.get_current_context().meta[_WORDS])
     names = [name for name, _ in parameters]
     counted, amount = study_line.split_work(work, names)
@@ -276,7 +287,26 @@ def verb(
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
-    measure_study(study_for, Choices(**common))
+    asked = Asked(fail_on, parse_share(effect, "--effect"), in_doubt)
+    factor = compared_factor(study) if fail_on else ""
+    head = measure_study(study_for, Choices(**common))
+    if head is not None and factor:
+        judge_run(head, Store.existing(common["db"]), factor, asked)
+
+
+def _refuse_judging_nothing(fail_on: Sequence[str]) -> None:
+    """Refuse ``--effect`` and ``--in-doubt`` without ``--fail-on``: they would change nothing.
+
+    Raises:
+        UsageError: one of them was given.
+    """
+    context = click.get_current_context()
+    for name, option in (("effect", "--effect"), ("in_doubt", "--in-doubt")):
+        given = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+        if given and not fail_on:
+            raise click.UsageError(
+                f"{option} is for --fail-on; concurve compare last {option} judges later"
+            )
 
 
 #: Options of ours that few programs have.

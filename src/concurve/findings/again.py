@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from concurve import words
@@ -30,7 +31,7 @@ def run_again(
     beside that. ``strangers`` disturbed a run in which no role serves: one of them may be the
     server that its command loads. ``is_stolen``: the hypervisor took the CPU time of most trials in
     doubt, which nobody on this machine can end. ``constant`` are programs that disturbed nearly
-    all trials: to wait does not help against those."""
+    all that were disturbed: to wait does not help against those."""
     if over_hosts:
         return "Run again when the hosts are quiet; concurve doctor on each says why."
     again = "Run again: --wait-quiet 5m; concurve doctor says why."
@@ -47,15 +48,31 @@ def _of_constant(constant: Sequence[str]) -> str:
     """What helps against those that run all the time; another run of the laboratory ends."""
     if ANOTHER_RUN in constant:
         return (
-            "Another concurve run took CPU time in nearly all trials. Run again after its end: "
-            "--wait-quiet 30m waits for it."
+            "Another concurve run took CPU time in nearly all disturbed trials. Run again after "
+            "its end: --wait-quiet 30m waits for it."
         )
     it, its = ("it", "its") if len(constant) == 1 else ("them", "their")
+    pids = [found["pid"] if (found := _WITH_PID.fullmatch(name)) else "" for name in constant]
+    which = " ".join(pids) if all(pids) else "PID"
     return (
-        f"{words.listed(constant)} took CPU time in nearly all trials, so waiting does not help. "
-        f"End {it}, or lower {its} priority (renice -n 19 -p PID), and run again; concurve doctor "
-        "lists what runs."
+        f"{words.listed(constant)} took CPU time in nearly all disturbed trials, so waiting does "
+        f"not help. End {it}, or lower {its} priority (renice -n 19 -p {which}), and run again; "
+        "concurve doctor lists what runs."
     )
+
+
+def with_pid(program: str, pid: int) -> str:
+    """A program that is a single process, as it is named: ``python3 (PID 4711)``."""
+    return f"{program} (PID {pid})"
+
+
+def program_of(constant: str) -> str:
+    """The program alone."""
+    found = _WITH_PID.fullmatch(constant)
+    return found["program"] if found else constant
+
+
+_WITH_PID = re.compile(r"(?P<program>.*) \(PID (?P<pid>\d+)\)")
 
 
 def _of_a_server(strangers: Sequence[str]) -> str:

@@ -51,8 +51,9 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     ``including_rejects`` repeats the primary indicator over all trials that gave a figure, so
     that figures stand with and without; it is ``None`` where nothing was rejected.
     ``doubtful`` trials in use are in doubt, because the machine was not quiet. Where enough others
-    are left, those are the figures, and ``including_doubtful`` repeats the primary indicator over
-    all trials in use; else the figures say that they are in doubt.
+    are left, ``set_aside`` of them do not count in the primary indicator, which
+    ``including_doubtful`` repeats over all trials in use; else the figures say that they are in
+    doubt.
     ``two_levels``, ``slow_tail`` and ``fast_tail`` say where the median alone does not tell how the
     trials lie. ``widened``: the ratios to the base in successive blocks depend on each other, and
     the interval of the speed-up is so many times as wide for that; ``widened_by_chance``: among so
@@ -75,6 +76,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     widened: float | None = None
     widened_by_chance: bool = False
     doubtful: int = 0
+    set_aside: int = 0
     including_doubtful: Estimate | None = None
     load_failed: str = ""
     base: int | None = None

@@ -18,6 +18,14 @@ Alike = Literal["alike", "not alike", "undecided"]
 OPEN_FROM = 100.0
 
 
+class ByCpuTime(msgspec.Struct, frozen=True, kw_only=True):
+    """What CPU time says of a cell whose wall time is in doubt, of a program whose one thread
+    computes (decision 91): its verdict, and the ratio of the CPU times, new over base."""
+
+    verdict: Change
+    ratio: Estimate
+
+
 class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     """One cell against its counterpart: ``ratio`` is the new figure over the base's. Its ``n`` is
     the number of blocks that both share, or of trials, or of runs where several are a side: that of
@@ -26,7 +34,9 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     ``note`` says why there is no ratio, or none with an interval. ``trials`` is how many of each
     would show a difference as large as the effect with a power of 80 %, ``cpu_trials`` how many by
     CPU time; both follow from the spreads alone. ``is_without_figures``: a side has none that may
-    be compared, as it was skipped, or its load failed; a figure of 0 is one.
+    be compared, as it was skipped, or its load failed; a figure of 0 is one. ``verdict`` is that of
+    the indicator; ``by_cpu_time`` has the verdict that stands in its place where it is in doubt, if
+    there is one.
     """
 
     parameters: dict[str, Level]
@@ -39,6 +49,13 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     trials: int | None = None
     cpu_trials: int | None = None
     is_without_figures: bool = False
+    by_cpu_time: ByCpuTime | None = None
+
+    @property
+    def decided(self) -> Change:
+        """The verdict that counts: by CPU time where the wall time is in doubt and CPU time tells,
+        else by the indicator."""
+        return self.verdict if self.by_cpu_time is None else self.by_cpu_time.verdict
 
     @property
     def is_doubted(self) -> bool:

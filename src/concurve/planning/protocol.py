@@ -9,14 +9,16 @@ A trial is redone for a cause that was read, at the end of its block, at most ``
 disturbed trials together may cost ``redo_share`` of the pilot's, more while one in six that were
 redone is quiet, and never the time that the pilot needs. Waiting for a CPU is marked only: it can
 be judged where there is a CPU for each worker, so a redo for it would favour some cells of a ratio.
-A value alone is no cause. A second program error skips the cell.
+A value alone is no cause. A second program error skips the cell. Where all cells but one failed so
+before they gave a figure, nothing is left to compare, and the run ends with that block.
 
 No trial begins that would probably end after the time allowance, and no block after the first. If
 not even that fits, the cells that answer most come first.
 
 The state is a function of the outcomes in order: a resumed run replays the stored ones. Runs of
-version 0.1.0 go on by its rules (``FIRST_PROTOCOL``), and those stored before quiet redos earned
-further ones without these (``EARNING_PROTOCOL``).
+version 0.1.0 go on by its rules (``FIRST_PROTOCOL``), those stored before quiet redos earned
+further ones without these (``EARNING_PROTOCOL``), and those stored before one cell alone ended a
+run with all trials of that (``ENDING_PROTOCOL``).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from concurve.planning.second_stage import trials_needed, trials_needed_by_mean
 from concurve.readings.contamination import MACHINE_WIDE
 from concurve.stats.moments import median, median_deviation
 from concurve.store.rows import Outcome, Outcomes, TrialKey
-from concurve.store.run_head import EARNING_PROTOCOL, FIRST_PROTOCOL
+from concurve.store.run_head import EARNING_PROTOCOL, ENDING_PROTOCOL, FIRST_PROTOCOL
 
 #: A value further from the median than this many median deviations is far off (10 σ if normal).
 FAR_DEVIATIONS = 14.826
@@ -81,6 +83,7 @@ class StopReason(Enum):
     CAP = "cap of {} trials"
     TIME = "time allowance"
     ERRORS = "skipped after a second program error"
+    ALONE = "nothing left to compare with"
 
 
 class CellState:
@@ -435,6 +438,9 @@ class Protocol:
 
     def _end_block(self) -> None:
         """All slots of the block are done: second stage, next block or end."""
+        if self._is_one_left():
+            self._end_with_one()
+            return
         last_of_pilot = self._block == self.rules.repeats_min - 1
         if last_of_pilot and self._is_first and self._redo_far_values():
             return
@@ -443,6 +449,23 @@ class Protocol:
         self._next_block()
         if not self._slots:
             self.stop = Stop("complete", self._complete_reason())
+
+    def _is_one_left(self) -> bool:
+        """Did all cells but one fail before they gave a figure? What their check gave up is no
+        failure."""
+        if self.plan.protocol < ENDING_PROTOCOL or len(self.cells) == 1:
+            return False
+        failed = sum(cell.stop is StopReason.ERRORS and not cell.used for cell in self.cells)
+        left = [cell for cell in self.cells if not cell.skipped]
+        return len(left) == 1 and failed == len(self.cells) - 1
+
+    def _end_with_one(self) -> None:
+        for cell in self.cells:
+            if not cell.skipped:
+                cell.target, cell.stop = len(cell.used), StopReason.ALONE
+        self._slots.clear()
+        reason = f"{self._complete_reason()}: nothing is left to compare with the other one"
+        self.stop = Stop("complete", reason)
 
     def _redo_far_values(self) -> bool:
         """Queue the values that version 0.1.0 redid; each once. None in a simulation."""

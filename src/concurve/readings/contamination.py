@@ -253,9 +253,11 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
     processes = tuple(process for process in processes if process.cpu_ns >= least)
     if not processes:
         return signs
+    # A process is read at other moments than the counters of the machine: by a little more than the
+    # trial. It took no more than all took.
     used = [
         f"{process.name} (pid {process.pid}, nice {process.nice}) "
-        f"{process.cpu_ns / capacity * 100:.0f} %"
+        f"{min(process.cpu_ns, total) / capacity * 100:.0f} %"
         for process in processes
     ]
     rest = total - sum(process.cpu_ns for process in processes)
@@ -269,14 +271,29 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
 
 #: A process among those that :func:`_named` lists.
 _OF_PROCESS = re.compile(
-    r"[:,] (?:of the machine's CPU time )?([^(),]+) \(pid \d+, nice -?\d+\) (\d+) %"
+    r"[:,] (?:of the machine's CPU time )?([^(),]+) \(pid (\d+), nice -?\d+\) (\d+) %"
 )
+
+
+class Named(NamedTuple):
+    """A process that the detail of a sign names: its program, its PID, and its percentage of the
+    CPU time of the machine."""
+
+    program: str
+    pid: int
+    percent: int
+
+
+def processes_named(detail: str) -> list[Named]:
+    """The processes that the detail of a sign names."""
+    found = _OF_PROCESS.findall(detail)
+    return [Named(name, int(pid), int(percent)) for name, pid, percent in found]
 
 
 def programs_named(detail: str) -> list[tuple[str, int]]:
     """The programs that the detail of a sign names, each with its percentage of the CPU time of the
     machine."""
-    return [(name, int(percent)) for name, percent in _OF_PROCESS.findall(detail)]
+    return [(item.program, item.percent) for item in processes_named(detail)]
 
 
 def _those_of(

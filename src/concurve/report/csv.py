@@ -68,10 +68,8 @@ def cell_rows(findings: Findings) -> Rows:
     for cell in findings.cells:
         row: list[object] = [cell.index]
         row += [cell.parameters.get(factor) for factor in factors]
-        shown = cell.indicators.get(findings.primary)
-        aside = 0 if cell.including_doubtful is None else cell.trials - (shown.n if shown else 0)
         in_doubt = any(cell.indicators[name].in_doubt for name in names if name in cell.indicators)
-        row += [cell.status, cell.trials, aside, in_doubt, bool(cell.load_failed)]
+        row += [cell.status, cell.trials, cell.set_aside, in_doubt, bool(cell.load_failed)]
         for name in names:
             row += _bounds(cell.indicators.get(name))
         rows.append(row)

@@ -47,6 +47,7 @@ _WORDS = re.compile(
     r"|(?P<command>concurve [a-z]+ (?:(?!\. )[^;,])*)"
     r"|--work (?P<amount>scales|fixed)\b"
     r"|-P (?P<added>[\w-]+) LEVELS"
+    r"|-P (?P<given>[\w-]+) (?P<given_levels>\S+) (?=--repeats)"
     r"|-P (?P<parameter>[\w-]+)"
     r"|(?P<after>the command) after --(?!\w)"
     r"|--(?P<timed>wait-quiet|max-time|timeout|repeats) (?P<value>\d(?:[\w.]*\w)?)"
@@ -96,6 +97,7 @@ _SAID: dict[str, Callable[[str, re.Match[str]], str]] = {
     "listed": lambda found, _: "concurve.runs()",
     "helped": lambda found, _: f"help(concurve.{found})",
     "function": lambda found, _: f"concurve.{found}",
+    "given_levels": lambda found, match: f'parameters={{"{match["given"]}": "{found}"}}, ',
     "parameter": lambda found, _: f"parameters, {found}",
     "added": lambda found, _: f'{{"{found}": LEVELS}} to parameters',
     "value": lambda _, match: _timed(match),

@@ -24,10 +24,12 @@ from concurve.store.rows import RunRow
 from concurve.terms import Level, Waiting
 
 #: The protocol that new runs follow (:mod:`concurve.planning.protocol`), and that of version 0.1.0.
-PROTOCOL = 3
+PROTOCOL = 4
 FIRST_PROTOCOL = 1
 #: The first one in which redos that are quiet earn further ones.
 EARNING_PROTOCOL = 3
+#: The first one that ends where all cells but one failed at once.
+ENDING_PROTOCOL = 4
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from concurve.analysis.campaign.deviations import missing
 from concurve.definition.study import Claim
 from concurve.findings.campaign import StudyFindings
 from concurve.findings.claims import ClaimFinding, VerdictName
+from concurve.findings.counts import count_trials
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import Agreement
 from concurve.findings.run import Finding, Findings, Report, TrialFindings
@@ -159,9 +160,10 @@ def _skipped(studies: Sequence[StudyFindings[TrialFindings]]) -> Iterator[Findin
 
 def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
     """A warning if trials are used although the machine was not quiet."""
-    doubtful = sum(reject.used for run in runs for reject in run.rejects)
+    counts = [count_trials(run.run.trials, run.rejects, run.cells) for run in runs]
+    doubtful = sum(count.doubted for count in counts)
     if doubtful:
-        trials = sum(run.run.trials for run in runs)
+        trials = sum(count.used for count in counts)
         withheld = sum(bool(claim.doubt) for run in runs for claim in run.claims)
         without = (
             f"; verdicts on claims are withheld in {words.count(withheld, 'setting')}, where the "

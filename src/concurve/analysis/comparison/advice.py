@@ -9,7 +9,7 @@ from concurve import words
 from concurve.analysis.comparison.options import Options
 from concurve.analysis.comparison.sides import Side
 from concurve.estimate import Estimate
-from concurve.findings.again import run_again
+from concurve.findings.again import program_of, run_again
 from concurve.findings.comparison import OPEN_FROM, CellComparison
 from concurve.findings.repeats import repeats_options
 from concurve.stats.moments import growth
@@ -67,8 +67,12 @@ def advice(
 
 
 def _common(named: Sequence[Sequence[str]]) -> list[str]:
-    """What all of them name."""
-    return [name for name in dict.fromkeys(named[0]) if all(name in each for each in named)]
+    """What all of them name; of a program that was another process elsewhere, its name alone."""
+    first = list(dict.fromkeys(named[0]))
+    if all(set(first) == set(each) for each in named):
+        return first
+    programs = [list(map(program_of, each)) for each in named]
+    return [name for name in dict.fromkeys(programs[0]) if all(name in each for each in programs)]
 
 
 def together(

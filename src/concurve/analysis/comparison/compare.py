@@ -8,7 +8,6 @@ and ``cells`` compares each pair.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -29,6 +28,7 @@ from concurve.analysis.comparison.hints import (
     hints_of_others,
     other_figures,
     verdicts_by_cpu_time,
+    with_verdicts,
 )
 from concurve.analysis.comparison.options import (
     DEFAULTS,
@@ -358,7 +358,7 @@ def _settled_one(
         None if draft.is_withheld else interval
         for draft, interval in zip(item.drafts, deciding, strict=False)
     ]
-    by_cpu_time = _judged(item.by_cpu_time, beside)
+    verdicts, hinted = _by_cpu_time(item, cells, _judged(item.by_cpu_time, beside))
     return Comparison(
         base=item.sides[0].name,
         new=item.sides[1].name,
@@ -366,9 +366,10 @@ def _settled_one(
         indicators=item.infos,
         effect=options.effect,
         method=item.method,
-        cells=cells,
+        cells=tuple(with_verdicts(cells, list(verdicts.values()))),
         advice=(
-            *chain.from_iterable(_by_cpu_time(item, cells, by_cpu_time)),
+            *verdicts,
+            *hinted,
             *hints_of_others(cells, others, item.infos, item.figures),
             *together(cells, wider, judged),
             *_advice(item, cells, options),

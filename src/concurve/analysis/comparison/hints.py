@@ -10,13 +10,15 @@ a program whose one thread computes: what the machine did calls for it, and no f
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
 
 from concurve import words
 from concurve.analysis.comparison.cells import CPU_TIME
 from concurve.analysis.comparison.options import indicators_beside
 from concurve.analysis.comparison.sides import Side
-from concurve.findings.comparison import CellComparison
+from concurve.findings.comparison import ByCpuTime, CellComparison
 from concurve.terms import IndicatorInfo, Level
 
 #: So many cells, or figures of a cell, are named.
@@ -51,11 +53,7 @@ def verdicts_by_cpu_time(
     """A sentence on each cell whose wall time is in doubt and whose CPU time differs, or is the
     same, of those that may be ``told`` by it, by their parameters; ``beside`` are the same cells by
     CPU time. ``base`` is what they are compared with."""
-    doubted = [
-        cell.parameters
-        for cell in cells
-        if cell.is_doubted and cell.verdict == "undecided" and cell.indicator == "wall_seconds"
-    ]
+    doubted = [cell.parameters for cell in cells if _is_open_by_wall_time(cell)]
     return {
         _verdict(cell, base): cell
         for cell in beside
@@ -63,6 +61,23 @@ def verdicts_by_cpu_time(
         and cell.parameters in doubted
         and cell.parameters in told
     }
+
+
+def _is_open_by_wall_time(cell: CellComparison) -> bool:
+    return cell.is_doubted and cell.verdict == "undecided" and cell.indicator == "wall_seconds"
+
+
+def with_verdicts(
+    cells: Sequence[CellComparison], told: Sequence[CellComparison]
+) -> Iterator[CellComparison]:
+    """The cells, with the verdict by CPU time of those of which it is ``told``."""
+    for cell in cells:
+        found = next((it for it in told if it.parameters == cell.parameters), None)
+        if found is None or found.ratio is None or not _is_open_by_wall_time(cell):
+            yield cell
+        else:
+            by_cpu_time = ByCpuTime(verdict=found.verdict, ratio=found.ratio)
+            yield msgspec.structs.replace(cell, by_cpu_time=by_cpu_time)
 
 
 def _verdict(cell: CellComparison, base: str) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from concurve import words
 from concurve.errors import ComparisonError
 from concurve.findings.cells import CellFindings
+from concurve.findings.counts import count_trials
 from concurve.findings.run import Findings, TrialFindings
 from concurve.host.same_machine import is_same_machine, machine_differences
 from concurve.terms import CellKey, Level, cell_key
@@ -167,6 +168,8 @@ _NOT_MEASURED = frozenset(
         "--parameter",
         "--wait-quiet",
         "--db",
+        "--fail-on",
+        "--effect",
     }
 )
 #: These have a name and levels.
@@ -176,7 +179,7 @@ _LINE_LENGTH_MAX = 80
 
 
 #: The same without a value.
-_NOT_MEASURED_FLAGS = frozenset({"--measure-anyway"})
+_NOT_MEASURED_FLAGS = frozenset({"--measure-anyway", "--in-doubt"})
 
 
 def _sweep_of(run: Findings) -> list[str] | None:
@@ -245,16 +248,7 @@ def states(runs: Sequence[Findings]) -> list[str]:
             found.append(
                 f"run {run.run.id} is {run.run.state}, with {words.count(run.run.trials, 'trial')}"
             )
-        doubtful = sum(reject.used for reject in run.rejects)
-        if doubtful:
-            others = run.run.trials - run.run.rejected - doubtful
-            said = f"{words.all_of(doubtful, 'trial')} in use {words.verb(doubtful, 'was', 'were')}"
-            said = f"{said} disturbed: there are no others"
-            if others > 0:
-                said = (
-                    f"{words.count(doubtful, 'trial')} {words.verb(doubtful, 'was', 'were')} "
-                    f"disturbed, and {words.verb(doubtful)} left out where enough other trials "
-                    "remain"
-                )
-            found.append(f"run {run.run.id}: {said}")
+        counts = count_trials(run.run.trials, run.rejects, run.cells)
+        if counts.doubted:
+            found.append(f"run {run.run.id}: {counts.in_doubt}")
     return found

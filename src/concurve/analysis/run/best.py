@@ -3,6 +3,7 @@ and the one of them to use."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, Gap, best_set, choos
 from concurve.stats.blocks import Blocks, block_ratio
 from concurve.stats.centre import centre, staged
 from concurve.stats.power import POWER, TOO_COARSE
-from concurve.terms import IndicatorInfo, Level
+from concurve.terms import IndicatorInfo, Level, joined_levels
 
 #: A smaller relative difference between the best two settings is not looked for.
 EFFECT = 0.01
@@ -51,11 +52,23 @@ class _Candidate(NamedTuple):
 
 class _Asked(NamedTuple):
     """Whether it is said what would decide between the best two settings, and what a run with more
-    trials is planned by: the time of a block, and the time allowance of this run, in seconds."""
+    trials is planned by: the time of a block, and the time allowance of this run, in seconds.
+    ``is_sweep``: options say its levels."""
 
     advised: bool
     block_seconds: float | None
     allowed_seconds: float
+    is_sweep: bool = False
+
+    def of_levels(self, trials: int, factor: str, levels: Sequence[Level], of: int) -> str:
+        """The same of these levels alone of a factor, out of so many that this run had."""
+        seconds = self.block_seconds
+        fewer = self._replace(
+            block_seconds=None if seconds is None else seconds * len(levels) / of
+        ).options(trials)
+        if not fewer.startswith("--repeats"):
+            return fewer
+        return f"-P {shlex.quote(factor)} {shlex.quote(joined_levels(levels))} {fewer}"
 
     def options(self, trials: int) -> str:
         """The options of a new run with so many trials of each setting, and the time it takes;
@@ -77,6 +90,7 @@ def best_settings(
     *,
     advised: bool = True,
     block_seconds: float | None = None,
+    is_sweep: bool = False,
 ) -> tuple[BestFinding, ...]:
     """One finding for each group of cells that differ in the work factor only, and one over all
     cells of equal conditions; only the latter where nothing else is chosen. None for an indicator
@@ -86,6 +100,7 @@ def best_settings(
     off, in the order of the plan; cells without values are left out. ``advised``: say what would
     decide between the best two settings, which takes as long as all the rest. ``block_seconds`` is
     the time of a trial of every cell, by which a new run may need more time than this one had.
+    ``is_sweep``: options say what is measured, so they can say that only some levels are.
     """
     if indicator.better == "neither":
         return ()
@@ -96,7 +111,7 @@ def best_settings(
         )
         if column
     ]
-    asked = _Asked(advised, block_seconds, plan.rules.time_allowed_seconds)
+    asked = _Asked(advised, block_seconds, plan.rules.time_allowed_seconds, is_sweep)
     varied = [name for name, levels in _levels(plan).items() if len(levels) > 1]
     chosen = tuple(name for name in varied if name not in plan.study.conditions)
     if not chosen:
@@ -174,7 +189,8 @@ def _find(
         to_passed = _times_as_good_each(candidates, pairs, is_lower, by_data)
     if is_open:
         first, to_first = _first(candidates, best, choice.others, cost, is_lower, by_data, factors)
-        decide, trials = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1, asked)
+        left = _levels_left(plan, factors, candidates, best) if asked.is_sweep else None
+        decide, trials = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1, asked, left)
     elif asked.advised:
         confidence = 1 - (1 - staged(0.95, by_data)) / comparisons
         decide, trials = _decide(candidates, best, confidence, asked)
@@ -268,13 +284,33 @@ def _times_as_good(
     return block_ratio(top.values, bottom.values, confidence, is_staged, off)
 
 
+def _levels_left(
+    plan: Plan, factors: Sequence[str], candidates: Sequence[_Candidate], best: BestSet
+) -> tuple[str, tuple[Level, ...]] | None:
+    """The only factor that varies and its levels among which is not decided, in the order of the
+    plan, where others are worse and need not be measured again; else ``None``."""
+    varied = [name for name, levels in _levels(plan).items() if len(levels) > 1]
+    if list(factors) != varied or len(varied) != 1 or len(best.members) < 2:
+        return None
+    (name,) = varied
+    left = {candidates[index].cell.parameters[name] for index in best.members}
+    every = _levels(plan)[name]
+    if len(left) == len(every):
+        return None
+    return name, tuple(level for level in every if level in left)
+
+
 def _decide_open(
-    candidates: Sequence[_Candidate], best: BestSet, confidence: float, asked: _Asked
+    candidates: Sequence[_Candidate],
+    best: BestSet,
+    confidence: float,
+    asked: _Asked,
+    left: tuple[str, tuple[Level, ...]] | None,
 ) -> tuple[str, int | None]:
     """What would decide which setting to use, and about how many trials it takes: those by which
     each other one is shown to be as good as the leader, or to be worse, all of them with a power of
     80 %. The ``confidence`` is that of an interval of a pair whose ends are one-sided tests of
-    it."""
+    it. ``left``: the factor and the levels that a new run needs, where it needs not all."""
     first = candidates[best.leader]
     others = [index for index in best.ranking if index in best.members and index != best.leader]
     others = others[:RIVALS_MAX] or [index for index in best.ranking if index != best.leader][:1]
@@ -297,7 +333,11 @@ def _decide_open(
     have = min(len(item.ranked.values) for item in found)
     trials = max(have + 1, *known)
     many = f"about {words.count(trials, 'trial')} of each would decide"
-    return f"{many}: {asked.options(trials)}", trials
+    options = asked.options(trials)
+    if left:
+        (factor, levels) = left
+        options = asked.of_levels(trials, factor, levels, len(candidates))
+    return f"{many}: {options}", trials
 
 
 def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
@@ -366,19 +406,28 @@ def best_of(
     *,
     advised: bool = True,
     shares: Shares | None = None,
+    is_sweep: bool = False,
 ) -> tuple[BestFinding, ...]:
     """The best settings by the ground of a run, cells that were skipped and those whose load
     ``failed`` left out. The finding is withheld where the ground is in doubt, where many trials of
     a figure were disturbed, and where those that were not point to another setting than all trials
     do; not where only settings with one worker were disturbed, and the same is found with all that
-    was taken given back, for which ``shares`` has the undisturbed shares of trials. ``advised`` as
-    in :func:`best_settings`."""
+    was taken given back, for which ``shares`` has the undisturbed shares of trials. ``advised`` and
+    ``is_sweep`` as in :func:`best_settings`."""
     info, name = ground.indicator, ground.indicator.name
     tables = picked.tables
     columns = _columns(protocol, tables, name, failed)
     resolutions = _resolutions(tables, columns, name)
     seconds = protocol.seconds_of(len(plan.cells)) if protocol.done else None
-    found = best_settings(plan, columns, info, resolutions, advised=advised, block_seconds=seconds)
+    found = best_settings(
+        plan,
+        columns,
+        info,
+        resolutions,
+        advised=advised,
+        block_seconds=seconds,
+        is_sweep=is_sweep,
+    )
     if ground.doubt:
         return withheld_best(found, ground.doubt)
     if picked.quiet is None:

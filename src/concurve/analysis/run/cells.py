@@ -68,7 +68,7 @@ def cell_findings(
         )
         everything = table.every.get(primary, [])
         in_use = every[cell.index].used.get(primary, [])
-        set_aside = len(in_use) > len(table.used.get(primary, []))
+        set_aside = len(in_use) - len(table.used.get(primary, []))
         cells.append(
             CellFindings(
                 index=cell.index,
@@ -86,6 +86,7 @@ def cell_findings(
                 if len(everything) > len(in_use)
                 else None,
                 doubtful=chosen.doubtful.get(cell.index, 0),
+                set_aside=set_aside,
                 including_doubtful=indicator_centre(
                     primary, in_use, units.get(primary, ""), staged, table.resolution(primary)
                 )

@@ -225,7 +225,16 @@ def analyse(
     unlike = hosts.doubt if hosts else ""
     loads = failed_loads(head.study, every)
     failed = not_compared(loads, indicators)
-    best = best_of(plan, protocol, picked, ground, failed, advised=advised, shares=stored.shares)
+    best = best_of(
+        plan,
+        protocol,
+        picked,
+        ground,
+        failed,
+        advised=advised,
+        shares=stored.shares,
+        is_sweep=head.is_sweep,
+    )
     if unlike:
         best = withheld_best(best, unlike)
     unset = unset_of(plan, first)

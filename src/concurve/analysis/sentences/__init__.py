@@ -85,7 +85,12 @@ def sentences(
     # A speed-up by wall time says nothing where the study asks for another figure.
     if versions:
         # The base would be named because it is the first, and that reads as a decision.
-        answers = [*versions.values(), *(() if is_open else answers)]
+        answers = [] if is_open else answers
+        if speed and answers and _prefers_base(cells, best, speed.indicator.name):
+            label = f" (by {best[0].label})" if speed.indicator.name != WALL else ""
+            choice = against_base.choice_of_versions(plan, cells, among, label)
+            answers = [choice] if choice else answers
+        answers = [*versions.values(), *answers]
     elif speed and (not by or speed.indicator.name != WALL):
         compared = list(against_base.sentences(plan, cells, among, by))
         if unset is not None and against_base.factor_of(plan) in unset.factors:

@@ -11,6 +11,7 @@ from concurve.analysis.sentences.naming import name, subject
 from concurve.analysis.unset import Unset
 from concurve.definition.study import unused_factors
 from concurve.findings.cells import CellFindings, Reject, on_hosts
+from concurve.findings.counts import count_trials
 from concurve.findings.run import PRECISION, SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
@@ -55,7 +56,7 @@ def warnings_of(
         *_left_out(head),
         *_unused(head, plan),
     ]
-    doubtful = _doubtful(head, plan, cells, rejects, again, is_answer_open)
+    doubtful = _doubtful(head, protocol, cells, rejects, again, is_answer_open)
     imprecise = _imprecise(head, protocol, cells, is_planned)
     after = [*_refused(first), *_hooks(first, unset)]
     return [
@@ -248,7 +249,7 @@ def _in_words(precision: float) -> str:
 
 def _doubtful(
     head: RunHead,
-    plan: Plan,
+    protocol: Protocol,
     cells: tuple[CellFindings, ...],
     rejects: tuple[Reject, ...],
     again: str,
@@ -256,15 +257,15 @@ def _doubtful(
 ) -> list[str]:
     """How many trials in use are in doubt, and what became of them: one number, as reasons and
     tables count it."""
-    doubtful = [reject for reject in rejects if reject.used]
+    plan, doubtful = protocol.plan, [reject for reject in rejects if reject.used]
     if not doubtful:
         return []
     causes = Counter(reject.cause for reject in doubtful)
     cause = causes.most_common(1)[0][0]
     where = on_hosts(it for it in doubtful if it.cause == cause)
     mostly = ", mostly" if len(causes) > 1 else ""
-    of = words.count_of(len(doubtful), sum(cell.trials for cell in cells), "trial")
-    are = f"{of} {words.verb(len(doubtful))} in doubt{mostly} because {words.cause(cause)}{where}."
+    counts = count_trials(protocol.done, rejects, cells)
+    are = f"{counts.in_doubt}{mostly} because {words.cause(cause)}{where}."
     in_doubt = [cell for cell in cells if _is_in_doubt(cell, head.study.primary)]
     if in_doubt:
         leave = words.verb(len(doubtful), "It leaves", "They leave")
@@ -273,15 +274,15 @@ def _doubtful(
     # which setting is the best, may depend on them all the same.
     if is_answer_open or not any(head.study.primary in cell.indicators for cell in cells):
         return [are]
-    if moved := _moved(head, plan, cells, len(doubtful)):
+    if moved := _moved(head, plan, cells, counts.set_aside):
         return [f"{are} {moved}"]
     moves = words.verb(len(doubtful), "It moves", "They move")
     return [f"{are} {moves} no median by much, and may widen intervals."]
 
 
-def _moved(head: RunHead, plan: Plan, cells: Sequence[CellFindings], doubtful: int) -> str:
-    """That trials in doubt are left out of figures, and by how much the one would differ with them
-    that would most; empty where none would by much."""
+def _moved(head: RunHead, plan: Plan, cells: Sequence[CellFindings], aside: int) -> str:
+    """By how much the figure would differ with the trials that are set ``aside`` that would most;
+    empty where none would by much."""
     primary = head.study.primary
     shifts = {
         cell.index: cell.including_doubtful.value / cell.indicators[primary].value - 1
@@ -294,13 +295,10 @@ def _moved(head: RunHead, plan: Plan, cells: Sequence[CellFindings], doubtful: i
     if most is None or abs(shifts[most]) < _MOVED:
         return ""
     which = next(cell for cell in cells if cell.index == most)
-    left, them = words.verb(doubtful, "It is", "They are"), words.verb(doubtful, "it", "them")
     higher = "higher" if shifts[most] > 0 else "lower"
     by = words.in_percent(abs(shifts[most]))
-    return (
-        f"{left} left out where enough other trials remain; with {them} "
-        f"{name(plan, which.parameters)} would be {by} % {higher}."
-    )
+    them = words.verb(aside, "it", "them")
+    return f"With {them} {name(plan, which.parameters)} would be {by} % {higher}."
 
 
 def _which(plan: Plan, some: Sequence[CellFindings], cells: Sequence[CellFindings]) -> str:

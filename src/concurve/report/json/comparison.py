@@ -30,6 +30,14 @@ class Ratio(msgspec.Struct, frozen=True):
     ]
 
 
+class ComparedByCpuTime(msgspec.Struct, frozen=True):
+    """A cell by CPU time, where its wall time is in doubt: of a program whose one thread
+    computes."""
+
+    verdict: Change
+    ratio: Ratio
+
+
 class ComparedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     """A cell of both sides."""
 
@@ -51,6 +59,12 @@ class ComparedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu_trials: Annotated[
         Positive | None, about("The same if CPU time is compared, which spreads less or more.")
     ] = None
+    by_cpu_time: Annotated[
+        ComparedByCpuTime | msgspec.UnsetType,
+        about(
+            "What CPU time says where the wall time is in doubt. This verdict counts for --fail-on."
+        ),
+    ] = msgspec.UNSET
 
 
 class ComparedClaim(msgspec.Struct, frozen=True):
@@ -126,6 +140,9 @@ def _cell(cell: CellComparison) -> ComparedCell:
         note=cell.note,
         trials=cell.trials,
         cpu_trials=cell.cpu_trials,
+        by_cpu_time=ComparedByCpuTime(cell.by_cpu_time.verdict, _ratio_of(cell.by_cpu_time.ratio))
+        if cell.by_cpu_time
+        else msgspec.UNSET,
     )
 
 

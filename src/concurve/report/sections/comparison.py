@@ -140,9 +140,7 @@ def _notes(cells: Sequence[CellComparison]) -> Iterator[Paragraph]:
 
 def _reading(comparison: Comparison) -> Iterator[Block]:
     """The number of each verdict, and how to read the verdicts."""
-    counts = Counter(cell.verdict for cell in comparison.cells)
-    said = ", ".join(f"{n} {WORDS.get(verdict, verdict)}" for verdict, n in counts.most_common())
-    yield Paragraph(f"{fmt.count(len(comparison.cells), 'cell')}: {said}.", Tone.STRONG)
+    yield Paragraph(summary(comparison), Tone.STRONG)
     yield Paragraph(_rule_in_short(comparison), Tone.SOFT, detail=Detail.BRIEF)
     yield Paragraph(_rule(comparison), Tone.SOFT, detail=Detail.FULL)
     for advice in comparison.advice:
@@ -151,11 +149,28 @@ def _reading(comparison: Comparison) -> Iterator[Block]:
         yield Paragraph(warning, Tone.WARNING)
 
 
+def summary(comparison: Comparison) -> str:
+    """How many cells have each verdict: ``2 cells: 2 undecided; by CPU time 1 slower, 1 no relevant
+    difference.``"""
+    said = _counted([cell.verdict for cell in comparison.cells])
+    told = _counted([cell.decided for cell in comparison.cells if cell.by_cpu_time])
+    beside = f"; by CPU time {told}" if told else ""
+    return f"{fmt.count(len(comparison.cells), 'cell')}: {said}{beside}."
+
+
+def _counted(verdicts: Sequence[str]) -> str:
+    counts = Counter(verdicts).most_common()
+    return ", ".join(f"{number} {WORDS.get(verdict, verdict)}" for verdict, number in counts)
+
+
 def _rule_in_short(comparison: Comparison) -> str:
     """The rule in a line; ``--all`` prints the whole."""
     effect = f"{words.in_percent(comparison.effect)} %"
     of = ", of trials in pairs and not of these medians" if comparison.method == "pairs" else ""
-    return f"ratio: new over base{of}; faster, slower: by {effect} or more (--all: the rule)"
+    each = "; intervals: of each cell alone" if len(comparison.cells) > 1 else ""
+    if each and comparison.method == "pairs":
+        each = f"{each}, wider in the answer of the run, where they hold for all together"
+    return f"ratio: new over base{of}; faster, slower: by {effect} or more (--all: the rule){each}"
 
 
 def _rule(comparison: Comparison) -> str:

@@ -237,8 +237,8 @@ def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = Fals
         parts.append("where all trials are the same, ± is the step of their readings")
     if not terse and _by_blocks(findings, {column.name for column in columns}):
         parts.append("speed-ups compare neighbouring trials, not these medians")
-    if not marks and _has_wider_brackets(findings, columns):
-        parts.append("[ ] for the best of several")
+    if wider := _wider_brackets(findings, columns):
+        parts.append(wider)
     parts += [words for mark, words in _MARKS.items() if mark in marks]
     return "; ".join(parts)
 
@@ -276,16 +276,21 @@ def _from_medians(
             yield min(abs(speedup - above + below), abs(speedup + above - below))
 
 
-def _has_wider_brackets(findings: Findings, columns: Sequence[Column]) -> bool:
-    """Does an answer name a speed-up of the table with an interval that is corrected for the choice
-    among several (docs/method/best-setting.md)?"""
+def _wider_brackets(findings: Findings, columns: Sequence[Column]) -> str:
+    """What the interval of an answer holds for, where it is wider than that of the same speed-up in
+    the table: for the choice among several (docs/method/best-setting.md), or for all versions."""
     if "speedup" not in [column.name for column in columns]:
-        return False
+        return ""
     compared = [
         cell for cell in findings.cells if cell.index != cell.base and "speedup" in cell.indicators
     ]
-    said = (item.sentence for item in findings.sentences if item.kind == "answer")
-    return len(compared) > 1 and any("× as fast as" in text and " [" in text for text in said)
+    said = [item for item in findings.sentences if item.kind == "answer" and " [" in item.sentence]
+    if len(compared) < 2:
+        return ""
+    if any(item.subject and " by " in item.sentence for item in said):
+        return "[ ] for all levels together"
+    is_chosen = any("× as fast as" in item.sentence for item in said)
+    return "[ ] for the best of several" if is_chosen else ""
 
 
 def throughout(findings: Findings) -> str:

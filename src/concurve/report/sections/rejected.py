@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from concurve import words
 from concurve.findings.cells import FailureOutput, Reject, on_hosts
+from concurve.findings.counts import count_trials
 from concurve.findings.run import Findings
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -84,12 +85,12 @@ def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
     doubt are counted among the used ones. Then those, in the same way."""
     redone = [item for item in findings.rejects if not item.used]
     doubted = [item for item in findings.rejects if item.used and with_doubts]
-    total = findings.run.trials
-    used = f"{total - len(redone):,}" if total > len(redone) else "none"
-    rejected = f"{words.count_of(len(redone), total, 'trial')} rejected, {used} used"
+    counts = count_trials(findings.run.trials, findings.rejects, findings.cells)
+    used = f"{counts.used:,}" if counts.used else "none"
+    rejected = f"{words.count_of(counts.rejected, counts.made, 'trial')} rejected, {used} used"
     for items, counted in (
         (redone, rejected),
-        (doubted, f"{fmt.count(len(doubted), 'trial')} in doubt"),
+        (doubted, f"{fmt.count(counts.doubted, 'trial')} in doubt{counts.aside}"),
     ):
         if counter := Counter(item.cause for item in items):
             of_cause = {cause: [it for it in items if it.cause == cause] for cause in counter}
@@ -101,18 +102,19 @@ def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
 
 
 def _each(findings: Findings) -> Iterator[Paragraph]:
-    """``n=2 trial 1, n=2 trial 1 attempt 2: was not ready: …``: the trials that were not used,
-    those of one cause and detail together. Those in doubt are counted."""
-    redone = [item for item in findings.rejects if not item.used]
-    alike: dict[str, list[str]] = {}
-    for item in redone[:_LISTED_MAX]:
-        again = f" attempt {item.attempt + 1}" if item.attempt else ""
-        which = f"{fmt.setting(item.parameters)} trial {item.block + 1}{again}".lstrip()
-        alike.setdefault(words.why(item.cause, item.detail), []).append(which)
-    for why, trials in alike.items():
-        yield Paragraph(why, lead=", ".join(trials))
-    if len(redone) > _LISTED_MAX:
-        yield Paragraph(f"and {len(redone) - _LISTED_MAX:,} more", Tone.SOFT)
+    """``n=2 trial 1, n=2 trial 1 attempt 2: was not ready: …``: the trials that were not used, then
+    ``in use: n=2 trial 3: …`` those in doubt; those of one cause and detail together."""
+    for lead, is_used in (("", False), ("in use: ", True)):
+        items = [item for item in findings.rejects if item.used is is_used]
+        alike: dict[str, list[str]] = {}
+        for item in items[:_LISTED_MAX]:
+            again = f" attempt {item.attempt + 1}" if item.attempt else ""
+            which = f"{fmt.setting(item.parameters)} trial {item.block + 1}{again}".lstrip()
+            alike.setdefault(words.why(item.cause, item.detail), []).append(which)
+        for why, trials in alike.items():
+            yield Paragraph(why, lead=lead + ", ".join(trials))
+        if len(items) > _LISTED_MAX:
+            yield Paragraph(f"{lead}and {len(items) - _LISTED_MAX:,} more", Tone.SOFT)
 
 
 def _with_and_without(findings: Findings) -> Table:
@@ -134,7 +136,7 @@ def _with_and_without(findings: Findings) -> Table:
 
 
 def _quiet_and_all(findings: Findings) -> Table:
-    """The primary figure of the cells whose quiet trials are the figure, with those of all."""
+    """The primary figure of the cells of which trials are set aside, without them and with all."""
     cells = [cell for cell in findings.cells if cell.including_doubtful is not None]
     figures = [(cell.indicators.get(findings.primary), cell.including_doubtful) for cell in cells]
     texts = [
@@ -144,13 +146,13 @@ def _quiet_and_all(findings: Findings) -> Table:
         ]
         for pair in figures
     ]
-    doubts = [f"{cell.doubtful:,} of {cell.trials:,}" for cell in cells]
+    aside = [f"{cell.set_aside:,} of {cell.trials:,}" for cell in cells]
     return Table(
         (
             Column("cell", [fmt.setting(cell.parameters) for cell in cells], Role.KEY),
-            Column("quiet trials", [pair[0] for pair in texts]),
-            Column("all trials", [pair[1] for pair in texts]),
-            Column("in doubt", doubts),
+            Column("figure", [pair[0] for pair in texts]),
+            Column("all in use", [pair[1] for pair in texts]),
+            Column("set aside", aside),
         )
     )
 

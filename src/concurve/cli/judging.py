@@ -1,0 +1,142 @@
+"""``--fail-on``: a comparison decides the exit code, of ``compare`` and of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from concurve.cli import options
+
+if TYPE_CHECKING:
+    from concurve.definition.study import Study
+    from concurve.findings.comparison import CellComparison, Comparison
+    from concurve.store import Store
+    from concurve.store.run_head import RunHead
+
+judged: Callable[[options.F], options.F] = options.together(
+    click.option(
+        "--effect",
+        default="2%",
+        show_default=True,
+        metavar="SHARE",
+        help="Smallest effect of interest.",
+    ),
+    click.option(
+        "--in-doubt",
+        is_flag=True,
+        help="Judge cells in doubt, too, as if the machine had been quiet.",
+    ),
+    click.option(
+        "--fail-on",
+        multiple=True,
+        type=click.Choice(["slower", "faster", "undecided"]),
+        help="Exit with code 10 if a cell has this verdict, or no figures to judge; repeatable.",
+    ),
+)
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What is judged: the verdicts of ``fail_on`` fail, a difference below the share ``effect``
+    counts as none, and ``in_doubt`` judges trials that others disturbed as any."""
+
+    fail_on: tuple[str, ...]
+    effect: float
+    in_doubt: bool
+
+
+def judge(found: Sequence[Comparison], asked: Asked, runs: Sequence[str]) -> None:
+    """Judge comparisons of the ``runs`` of these names; nothing where nothing is to fail.
+
+    Raises:
+        VerdictError: a cell has a verdict that is to fail, or no figures of both sides.
+    """
+    from concurve import words
+    from concurve.cli.showing import note
+    from concurve.errors import VerdictError
+
+    cells = [cell for item in found for cell in item.cells]
+    failing = [cell for cell in cells if cell.decided in asked.fail_on]
+    if failing:
+        counts = {v: sum(cell.decided == v for cell in failing) for v in asked.fail_on}
+        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+        raise VerdictError(
+            f"{said} of {words.count(len(cells), 'cell')}{_by_cpu_time(failing)} (--fail-on)"
+        )
+    doubted = [cell for cell in cells if cell.decided == "undecided" and cell.is_doubted]
+    if asked.fail_on and doubted:
+        them = words.verb(len(doubted), "it", "them")
+        note(
+            f"{words.count_of(len(doubted), len(cells), 'cell')} undecided, in doubt: the exit "
+            f"code says nothing of {them}; --fail-on undecided fails on {them}"
+            f"{'' if asked.in_doubt else f', and --in-doubt judges {them}'}"
+        )
+    # A new version that crashes is none that passes.
+    unknown = [cell for cell in cells if cell.is_without_figures]
+    if asked.fail_on and unknown:
+        raise VerdictError(
+            f"{words.count_of(len(unknown), len(cells), 'cell')} cannot be judged: there are no "
+            "figures of both sides (--fail-on)",
+            f"concurve show {' or '.join(runs)} says what failed",
+        )
+
+
+def _by_cpu_time(failing: Sequence[CellComparison]) -> str:
+    """Which of the verdicts are by CPU time, as the wall time is in doubt."""
+    told = sum(cell.by_cpu_time is not None for cell in failing)
+    if not told:
+        return ""
+    return " by CPU time" if told == len(failing) else f", {told} of them by CPU time"
+
+
+def compared_factor(study: Study) -> str:
+    """The factor of a sweep whose levels ``--fail-on`` compares: that of ``--base``, else the only
+    one that varies.
+
+    Raises:
+        StudyError: there is more to choose from, or nothing to compare.
+    """
+    from concurve.errors import StudyError
+    from concurve.words import listed
+
+    varied = [factor for factor in study.factors if len(factor.levels) > 1]
+    named = [factor.name for factor in varied if factor.name in study.base]
+    found = named or [factor.name for factor in varied]
+    if not found:
+        raise StudyError(
+            "--fail-on compares the levels of a parameter, and none has several",
+            "-P version old,new, say",
+        )
+    if len(found) > 1:
+        first = next(factor for factor in varied if factor.name == found[0])
+        raise StudyError(
+            f"--fail-on compares the levels of one parameter: {listed(found, 'or')}?",
+            f"--base {first.name}={first.levels[0]}",
+        )
+    return found[0]
+
+
+def judge_run(head: RunHead, store: Store, factor: str, asked: Asked) -> None:
+    """Compare the levels of a factor inside a stored run with the base level, which is the first
+    unless the study names another one; say the verdicts, and judge them.
+
+    Raises:
+        VerdictError: as :func:`judge`.
+        ComparisonError: the levels cannot be compared.
+    """
+    from concurve.analysis.comparison.options import Options
+    from concurve.analysis.stored_runs import compare_stored
+    from concurve.cli.showing import note
+    from concurve.report.sections.comparison import summary
+    from concurve.terms import joined_levels
+
+    levels = next(item.levels for item in head.study.factors_at(head.effort) if item.name == factor)
+    base = head.study.base.get(factor, levels[0])
+    ordered = joined_levels((base, *(level for level in levels if level != base)))
+    chosen = Options(effect=asked.effect, in_doubt=asked.in_doubt)
+    found = compare_stored(store, (head.id,), factor, ordered, chosen)
+    for item in found:
+        note(f"{item.new} against {item.base}: {summary(item)}")
+    judge(found, asked, (head.id,))

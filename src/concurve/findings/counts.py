@@ -1,0 +1,53 @@
+"""How many trials of a run are rejected, used, used with a doubt, and set aside: one count for
+every view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from concurve import words
+from concurve.findings.cells import CellFindings, Reject
+
+
+class TrialCounts(NamedTuple):
+    """The trials that were ``made`` are ``rejected``, or used. Of the ``used`` ones some are
+    ``doubted``: in doubt, as the machine was not quiet. Of these, ``set_aside`` do not count in the
+    primary figure, as enough quieter ones do."""
+
+    made: int
+    rejected: int
+    doubted: int
+    set_aside: int
+
+    @property
+    def used(self) -> int:
+        """Those that are not rejected."""
+        return self.made - self.rejected
+
+    @property
+    def aside(self) -> str:
+        """`` (6 set aside)``, after the number of those in doubt; empty where none is."""
+        if not self.set_aside:
+            return ""
+        every = "all" if self.set_aside == self.doubted > 1 else f"{self.set_aside:,}"
+        return f" ({every} set aside)" if self.doubted > 1 else " (set aside)"
+
+    @property
+    def in_doubt(self) -> str:
+        """``11 of 120 trials are in doubt (6 set aside)``."""
+        of = words.count_of(self.doubted, self.used, "trial")
+        return f"{of} {words.verb(self.doubted)} in doubt{self.aside}"
+
+
+def count_trials(
+    made: int, rejects: Sequence[Reject], cells: Sequence[CellFindings]
+) -> TrialCounts:
+    """The counts of a run with so many trials."""
+    doubted = sum(reject.used for reject in rejects)
+    return TrialCounts(
+        made=made,
+        rejected=len(rejects) - doubted,
+        doubted=doubted,
+        set_aside=sum(cell.set_aside for cell in cells),
+    )
