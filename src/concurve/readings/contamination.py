@@ -20,6 +20,7 @@ import msgspec
 
 from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.terms import ANOTHER_RUN, OURS
 from concurve.wire.record import ForeignProcess, HostRecord, MachineRecord, RoleRecord, TrialRecord
 
 #: The cause of a trial of which the hypervisor took CPU time.
@@ -254,7 +255,8 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
     if not processes:
         return signs
     used = [
-        f"{process.name} (pid {process.pid}, nice {process.nice}) "
+        f"{ANOTHER_RUN if process.name == OURS else process.name} "
+        f"(pid {process.pid}, nice {process.nice}) "
         f"{process.cpu_ns / capacity * 100:.0f} %"
         for process in processes
     ]
@@ -275,8 +277,9 @@ _OF_PROCESS = re.compile(
 
 def programs_named(detail: str) -> list[tuple[str, int]]:
     """The programs that the detail of a sign names, each with its percentage of the CPU time of the
-    machine."""
-    return [(name, int(percent)) for name, percent in _OF_PROCESS.findall(detail)]
+    machine. Another run of the laboratory has the name of its process."""
+    found = _OF_PROCESS.findall(detail)
+    return [(OURS if name == ANOTHER_RUN else name, int(percent)) for name, percent in found]
 
 
 def _those_of(
