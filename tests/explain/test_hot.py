@@ -398,6 +398,19 @@ def test_threads_of_a_server_that_spin_for_requests_are_cpu_time() -> None:
     )
 
 
+@pytest.mark.parametrize(("waiting", "is_told"), [(0.35, True), (0.2, False)])
+def test_spinning_that_is_seen_in_part_explains_what_a_request_costs_more(
+    waiting: float, is_told: bool
+) -> None:
+    """Who waits for the I/O thread spins as well, in a loop that is not known to wait."""
+    said = cause_of(served(1, waiting), SERVED_BASE, True)
+    assert ("threads spin while they wait for others" in said.words) is is_told
+    assert (said.cause == "coherency") is not is_told
+    full = cause_of(served(2, waiting, busy=0.55), SERVED_BASE, True)
+    assert (full.cause, full.limit) == ("cpu", "CPUs")
+    assert ("threads spin while they wait for others" in full.words) is is_told
+
+
 def test_threads_of_a_server_that_work_throughout_are_its_limit() -> None:
     said = cause_of(served(1, 0.0, busy=0.9), SERVED_BASE, True)
     assert (said.cause, said.limit) == ("cpu", "io") and "spin" not in said.words

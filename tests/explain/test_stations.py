@@ -12,6 +12,7 @@ from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
+from concurve.explain.under_load import under_load_ns
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.readings.operations import Asked
@@ -481,6 +482,46 @@ def test_where_nobody_marks_a_phase_the_whole_run_counts() -> None:
     limit = limit_of([found])
     assert limit is not None and (limit.cause, limit.name) == ("cpu", "redis-server")
     assert "the thread redis-server runs 95 % of the time" in limit.words
+
+
+@pytest.mark.parametrize(
+    ("before", "ended_by", "loaded"),
+    [
+        (0.06, "itself", 0.92),
+        # It may have worked in so much time, or its load had none itself for long.
+        (0.3, "itself", 1.0),
+        (0.06, "killed", 1.0),
+    ],
+)
+def test_the_time_of_a_server_before_and_after_its_load_is_none_of_an_operations(
+    before: float, ended_by: str, loaded: float
+) -> None:
+    """It serves for a second, and its load begins later and ends 20 ms earlier."""
+    server = made_role([made_thread(0.6, poll=0.4)], None, "server", wall=SECOND)
+    client = msgspec.structs.replace(
+        made_role([made_thread(0.1, poll=0.9)], 1000.0, "client", wall=SECOND),
+        released_ns=round(before * SECOND),
+        wall_ns=round((0.98 - before) * SECOND),
+        ended_by=ended_by,
+    )
+    whole_run = record(server, client)
+    found = account(whole_run, Asked(Purposes("server", "server", ("client",), True)))
+    assert found is not None and found.serving is not None
+    assert found.wall_ns == found.thread_ns == pytest.approx(loaded * SECOND)
+    assert found.blocked_ns == pytest.approx((loaded - 0.6) * SECOND)
+    assert found.is_lifetime is (loaded == 1.0)
+    assert found.serving.server == pytest.approx(0.6 / loaded)
+
+
+def test_a_server_that_worked_for_longer_than_its_load_ran_did_so_outside_of_it() -> None:
+    server = made_role([made_thread(0.97, poll=0.03)], None, "server", wall=SECOND)
+    client = msgspec.structs.replace(
+        made_role([made_thread(0.1, poll=0.9)], 1000.0, "client", wall=SECOND),
+        released_ns=SECOND // 20,
+        wall_ns=9 * SECOND // 10,
+        ended_by="itself",
+    )
+    assert under_load_ns(record(server, client), server, ["client"]) is None
 
 
 def test_the_only_thread_of_a_load_may_be_used_up() -> None:

@@ -10,7 +10,7 @@ import pytest
 from concurve.definition.study import Indicator
 from concurve.measuring.judgement import Judge
 from concurve.planning.plan import make_plan
-from concurve.readings.contamination import judge
+from concurve.readings.contamination import judge, programs_named
 from concurve.wire.record import (
     ForeignProcess,
     GrantedControls,
@@ -223,6 +223,16 @@ def test_a_wait_is_told_as_a_share_of_the_time(waited: int, said: str) -> None:
     assert (
         f"was ready to run while others had the CPU, for {said} of {of} (limit 5 %)" in sign.detail
     )
+
+
+def test_another_run_of_the_laboratory_is_told_as_one() -> None:
+    ours = (msgspec.structs.replace(HOGS[1], name="concurve"),)
+    machine = {"foreign_cpu_ns": SECOND, "foreign_processes": ours}
+    (sign,) = judge(record(machine=machine), 1)
+    assert ": another concurve run (pid 7, nice 0) 3 %" in sign.detail
+    # Runs that are stored have the name of the process.
+    stored = sign.detail.replace("another concurve run", "concurve")
+    assert programs_named(sign.detail) == programs_named(stored) == [("concurve", 3)]
 
 
 def test_the_processes_are_named_once() -> None:

@@ -698,6 +698,7 @@ def test_a_base_to_use_is_explained_by_what_it_uses_up_and_then_why_more_do_not_
     limits = limits_told(made, explanation_of(made, (busy, greatest)))
     short = answers(made, limits, ROOMS[-1])
     assert short is not None and "with threads=4 the limit is locks. It is m." in str(short)
+    assert "one busy thread (main), with threads=1. More" in str(short), "the setting stays"
     told = of_threads(1, "cpu", "GOMAXPROCS")
     assert said_of(made, told, greatest).startswith("GOMAXPROCS. With threads=1 it is so. More")
 

@@ -253,6 +253,29 @@ def test_what_a_study_asks_for_stands_before_what_one_copy_of_a_load_did() -> No
     assert asked.names_in_order()[:3] == ["wall_seconds", "load.latency_ns_p99", "speedup"]
 
 
+def test_a_second_indicator_that_is_asked_for_stays_longer_than_the_speed_up() -> None:
+    found = samples.thread_scaling()
+    name = "load.latency_ns_p99"
+    cells = tuple(
+        msgspec.structs.replace(
+            cell, indicators={**cell.indicators, name: cell.indicators["wall_seconds"]}
+        )
+        for cell in found.cells
+    )
+    found = msgspec.structs.replace(found, cells=cells)
+
+    def heading(asked: tuple[str, ...], width: int) -> str:
+        report = msgspec.structs.replace(found, asked=asked)
+        lines = (line.plain for line in terminal.lines(brief(report), width))
+        return next(line for line in lines if line.startswith("cpus"))
+
+    widths = range(40, 121)
+    assert any("speed-up" in it and name not in it for it in (heading((), w) for w in widths))
+    for width in widths:
+        line = heading(("wall_seconds", name), width)
+        assert name in line or "speed-up" not in line, line
+
+
 @pytest.mark.parametrize("width", [20, 80, 200])
 def test_a_search_in_the_list_of_all_figures_finds_each_name_and_level(width: int) -> None:
     found = samples.thread_scaling()

@@ -144,9 +144,8 @@ fn measure(
     let machine = MachineBefore::outside_trials(reporter);
     let counted = drive::run(plan, load, reporter, stop, observers)?;
     let machine_busy = machine.and_then(|it| it.busy_since(plan.target.is_server_here()));
-    let mut figures = Figures::of(plan, counted.pace, counted.tallies, machine_busy);
-    figures.greatest = counted.greatest;
-    figures.warnings.extend(figures.busy_before(plan));
+    let (pace, greatest) = (counted.pace, counted.greatest);
+    let mut figures = Figures::of(plan, pace, greatest, counted.tallies, machine_busy);
     figures.warnings.extend(counted.unmarked);
     let mut failures = counted.failures;
     if let Some(dataset) = &mut dataset {

@@ -31,7 +31,8 @@ const PLACES_MAX: usize = 1 << 16;
 const STACKS_MAX: usize = 512;
 /// Longest line of processes that have the mappings of the one that forked them.
 const FORKS_MAX: usize = 16;
-/// With fewer samples no file is read: they say nothing, and a short trial is not to pay for it.
+/// With fewer samples no file is read: they say nothing, and a short trial is not to pay for it. Samples of a part of
+/// the time stand for more: a long trial has few of them, and those of all trials of a cell say much together.
 const NAMED_SAMPLES_MIN: u64 = 10;
 /// Of files with less than one sample in so many no function is named.
 const NAMED_FILE_PART: u64 = 50;
@@ -205,6 +206,12 @@ impl Hot {
 
     fn samples(&self) -> u64 {
         self.unknown + self.totals().iter().sum::<u64>()
+    }
+
+    /// Are there enough samples to read files for them? Each stands for those that the rest of the time would have had.
+    fn is_worth_reading(&self) -> bool {
+        let stands_for = 1u64.checked_shl(self.halved).unwrap_or(u64::MAX);
+        self.samples().saturating_mul(stands_for) >= NAMED_SAMPLES_MIN
     }
 
     /// The samples in each file.
@@ -416,7 +423,7 @@ impl Resolver {
             .zip(places)
             .map(|((file, of_file), offsets)| {
                 let is_large = of_file * NAMED_FILE_PART >= samples;
-                let is_named = samples >= NAMED_SAMPLES_MIN && is_large;
+                let is_named = hot.is_worth_reading() && is_large;
                 let mapped = file.mapped.as_ref().filter(|_| is_named);
                 let path = mapped.and_then(MappedFile::path);
                 path.map_or_else(HashMap::new, |path| symbols::functions_at(path, &offsets))
@@ -441,7 +448,7 @@ impl Resolver {
 /// samples come first.
 fn waiting(hot: &Hot) -> HashSet<(usize, u64)> {
     let mut found = HashSet::new();
-    if hot.samples() < NAMED_SAMPLES_MIN || !cfg!(target_arch = "x86_64") {
+    if !hot.is_worth_reading() || !cfg!(target_arch = "x86_64") {
         return found;
     }
     let mut places: Vec<_> = hot.counts.iter().collect();
@@ -492,7 +499,7 @@ fn threads(hot: &Hot, waiting: &HashSet<(usize, u64)>) -> Vec<HotThread> {
 /// name, in most of the stacks.
 fn called(hot: &Hot, files: &Files) -> HashMap<(usize, u64), String> {
     let mut seen: HashMap<(usize, u64), BTreeMap<String, u64>> = HashMap::new();
-    if hot.samples() < NAMED_SAMPLES_MIN {
+    if !hot.is_worth_reading() {
         return HashMap::new();
     }
     for (_, stack) in &hot.stacks.kept {
@@ -723,6 +730,12 @@ mod tests {
         let name = found.functions[0].function.as_deref().unwrap();
         assert!(name.ends_with("::spins_here"), "{name}");
         assert_eq!(found.functions[0].samples, 10);
+        // Three samples of a quarter of the time stand for twelve.
+        hot.halve(|samples| samples.div_ceil(2));
+        hot.halve(|samples| samples.div_ceil(2));
+        let found = Resolver::default().hot(&hot);
+        assert_eq!((found.samples, found.halved), (3, 2));
+        assert!(found.functions[0].function.is_some());
     }
 
     #[test]
@@ -751,5 +764,13 @@ mod tests {
         assert_eq!(threads, [(8, 20, 0), (9, 15, 12)]);
         let waiting: u64 = found.functions.iter().map(|it| it.waiting).sum();
         assert_eq!(waiting, 12);
+        // A long trial of which little was sampled.
+        for _ in 0..4 {
+            hot.halve(|samples| samples.div_ceil(2));
+        }
+        let found = Resolver::default().hot(&hot);
+        assert_eq!((found.samples, found.halved), (3, 4));
+        let waiting: u64 = found.functions.iter().map(|it| it.waiting).sum();
+        assert_eq!(waiting, 1);
     }
 }

@@ -120,8 +120,9 @@ def _take(option: str, arguments: Sequence[str]) -> tuple[list[str], tuple[str, 
 
 
 def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
-    """Load the server, print what the load wrote and what the server used, and give the exit code
-    of the load. Standard output that is JSON stays so: what the server used is a key of it.
+    """Load the server, print who disturbed the load, what the load wrote and what the server used,
+    and give the exit code of the load. Standard output that is JSON stays so: what the server used
+    is a key of it.
 
     Raises:
         HostError: there is no such process, or it ended meanwhile.
@@ -136,6 +137,9 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
     # What failed is told even where the figures cannot be written.
     sys.stderr.write(done.stderr)
     is_json = _JSON in arguments
+    note = say if is_json else tell
+    if done.disturbed and done.server:  # else nothing was measured
+        note(f"in doubt: the machine was busy: {done.disturbed}")
     whole = with_server(done.stdout, done.server, done.disturbed) if is_json and done.server else ""
     if is_json and done.stdout:
         tell_json((whole or done.stdout).encode())
@@ -143,9 +147,6 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
         sys.stdout.write(done.stdout)
     if done.server_ended:
         raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
-    note = say if is_json else tell
     for line in server_lines(done.server) if done.server and not whole else ():
         note(line)
-    if done.disturbed and done.server:  # else nothing was measured
-        note(f"the machine was busy, so doubt the figures: {done.disturbed}")
     return done.code

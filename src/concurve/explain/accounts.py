@@ -36,6 +36,7 @@ from concurve.explain.threads import (
     tree_time,
     workers_time,
 )
+from concurve.explain.under_load import under_load_ns
 from concurve.explain.waiting import (
     FutexWords,
     joiners,
@@ -109,7 +110,7 @@ class Account(NamedTuple):
     run, ``blocks`` how many the role read and wrote in its whole life; each ``None`` where it is
     not known. ``apart``: each active thread is a process of its own. ``measured`` is the part of
     the trial in which what is explained was done; ``is_marked``: the program marked it as a phase.
-    ``is_lifetime``: of a role that serves its whole life is known, and not the phase of its load.
+    ``is_lifetime``: of a role that serves its whole life is known, and not the time of its load.
     ``may_share_cores``: the machine is a virtual
     one, which does not tell which of its CPUs share a core of the host.
     """
@@ -203,7 +204,10 @@ def account(
         return None
     role = without_impossible_waits(role)
     phases = [phase for phase in role.phases if phase.name == MEASURE_PHASE and not phase.open]
-    wall = float(sum(phase.wall_ns for phase in phases)) if phases else float(role.wall_ns)
+    clients = [other.name for other in record.roles if roles.is_client(other.name)]
+    loaded = under_load_ns(record, role, clients) if roles.serving and not phases else None
+    whole = float(role.wall_ns if loaded is None else loaded)
+    wall = float(sum(phase.wall_ns for phase in phases)) if phases else whole
     if wall <= 0:
         return None
     listed, bystanders = present(role, [phase.usage for phase in phases], wall)
@@ -239,7 +243,6 @@ def account(
         sites = sites_without_idle(sites, idle)
     spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
     operations = count_operations(record, asked, work_level)
-    clients = [other.name for other in record.roles if roles.is_client(other.name)]
     beside = [other for other in record.roles if other.name != role.name]
     others = [_other(other, other.name in clients) for other in beside]
     machine = record.machine
@@ -306,7 +309,7 @@ def account(
         blocks=_blocks(role.usage),
         may_share_cores=is_virtual and cores in (None, machine.cpus),
         is_marked=bool(phases) and not roles.serving,
-        is_lifetime=bool(roles.serving) and not phases,
+        is_lifetime=bool(roles.serving) and not phases and loaded is None,
         apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
         foreign_on_bound=foreign_on_bound(record),
         measured=measured,

@@ -25,6 +25,7 @@ from concurve.explain.components import (
     throttling,
 )
 from concurve.explain.computing import (
+    SERVED_SPINNING_MIN,
     SPINNING,
     computing,
     mapping,
@@ -172,14 +173,14 @@ def _serving(case: Case) -> Verdict | None:
 
 
 def _spins_too(case: Case) -> str:
-    """That threads of a loaded server spin, where most of what an operation costs more, or of all
+    """That threads of a loaded server spin, where enough of what an operation costs more, or of all
     that it costs in the base, goes to that; else empty."""
     cell, base = case.cell, case.base
     spun, more = (
         sum(cell.mean(name) - (base.mean(name) if base else 0.0) for name in names)
         for names in (SPINNING, ("cpu",))
     )
-    if more < CPU_LOSS_MIN * cell.mean("cpu") or spun < EXPLAINS * more or spun <= 0:
+    if more < CPU_LOSS_MIN * cell.mean("cpu") or spun < SERVED_SPINNING_MIN * more or spun <= 0:
         return ""
     return f"; {served_spinning_words(cell)}"
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from concurve.explain.impossible_waits import without_impossible_waits
 from concurve.explain.threads import ACTIVE_SHARE, allowed_cpus, name_of_kind, waiting_threads
+from concurve.explain.under_load import under_load_ns
 from concurve.findings.explanation import GOMAXPROCS, Cause
 from concurve.readings.contamination import foreign_at_least_ns
 from concurve.readings.measures import MEASURE_PHASE
@@ -103,7 +104,8 @@ def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serv
     marked = any(
         _counts(phase.name, phase.open) for each in (role, *sides) for phase in each.phases
     )
-    own, others = _time(role, marked), [_time(side, marked) for side in sides]
+    loaded = under_load_ns(record, role, clients)
+    own, others = _time(role, marked, loaded), [_time(side, marked) for side in sides]
     if own is None or None in others or len(sides) < len(clients):
         return None
     loads = [time for time in others if time is not None]
@@ -293,12 +295,13 @@ class _Time(NamedTuple):
     wall: float
 
 
-def _time(role: RoleRecord, marked: bool) -> _Time | None:
-    """Those of its measured phases, or of its whole life where nobody has ``marked`` any; ``None``
-    where they were not read."""
+def _time(role: RoleRecord, marked: bool, loaded: int | None = None) -> _Time | None:
+    """Those of its measured phases; where nobody has ``marked`` any those of its whole life, which
+    were used while it was ``loaded`` if that time is known. ``None`` where they were not read."""
     phases = [phase for phase in role.phases if _counts(phase.name, phase.open)]
     usages = [phase.usage for phase in phases] if marked else [role.usage]
-    wall = sum(phase.wall_ns for phase in phases) if marked else role.wall_ns
+    whole = role.wall_ns if loaded is None else loaded
+    wall = sum(phase.wall_ns for phase in phases) if marked else whole
     used = [usage.cpu_ns for usage in usages]
     if not used or None in used or wall <= 0:
         return None

@@ -186,6 +186,11 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         found = next((item for item in self.indicators if item.name == name), None)
         return found or IndicatorInfo(name=name, label=name)
 
+    @property
+    def asked_by_name(self) -> list[str]:
+        """What was asked for by name, without what every table has."""
+        return [name for name in self.asked if name not in _WANTED]
+
     def names_in_order(self) -> list[str]:
         """Names of the indicators that any cell has or lacks, the most wanted first."""
         present: dict[str, None] = {}
@@ -193,7 +198,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
             present.update(dict.fromkeys(cell.indicators))
         for cell in self.cells:
             present.update(dict.fromkeys(cell.absent))
-        asked = [name for name in self.asked if name not in _WANTED]
+        asked = self.asked_by_name
         latencies = [name for name in present if _LATENCY.search(name)]
         latencies += [name for name in present if _MEAN_LATENCY.search(name)]
         # What the machine did while it simulated is not what was asked.

@@ -20,6 +20,7 @@ import msgspec
 
 from concurve.definition.units import format_count
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.terms import ANOTHER_RUN, OURS
 from concurve.wire.record import ForeignProcess, HostRecord, MachineRecord, RoleRecord, TrialRecord
 
 #: The cause of a trial of which the hypervisor took CPU time.
@@ -256,7 +257,8 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
     # A process is read at other moments than the counters of the machine: by a little more than the
     # trial. It took no more than all took.
     used = [
-        f"{process.name} (pid {process.pid}, nice {process.nice}) "
+        f"{ANOTHER_RUN if process.name == OURS else process.name} "
+        f"(pid {process.pid}, nice {process.nice}) "
         f"{min(process.cpu_ns, total) / capacity * 100:.0f} %"
         for process in processes
     ]
@@ -285,14 +287,18 @@ class Named(NamedTuple):
 
 
 def processes_named(detail: str) -> list[Named]:
-    """The processes that the detail of a sign names."""
+    """The processes that the detail of a sign names. Another run of the laboratory has the name of
+    its process."""
     found = _OF_PROCESS.findall(detail)
-    return [Named(name, int(pid), int(percent)) for name, pid, percent in found]
+    return [
+        Named(OURS if name == ANOTHER_RUN else name, int(pid), int(percent))
+        for name, pid, percent in found
+    ]
 
 
 def programs_named(detail: str) -> list[tuple[str, int]]:
     """The programs that the detail of a sign names, each with its percentage of the CPU time of the
-    machine."""
+    machine. Another run of the laboratory has the name of its process."""
     return [(item.program, item.percent) for item in processes_named(detail)]
 
 

@@ -65,7 +65,7 @@ pub fn figures(plan: &Plan, figures: &Figures, verified: Option<&Verified>) -> V
         "session_operations": sessions.collect::<Vec<_>>(),
         "checks_held": verified.map(|it| it.checks),
         "transactions_found": verified.and_then(|it| it.found),
-        "warnings": figures.warnings,
+        "warnings": figures.said(),
     });
     all["empty"] = json!(total.empty);
     for (name, value) in open_loop(figures) {

@@ -1,6 +1,7 @@
 //! Counts, and the figures of a run that follow from them: computed here, shown by the modules of
 //! this folder.
 
+pub mod client;
 pub mod distribution;
 pub mod hdr_log;
 pub mod intervals;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
+use self::client::{busy_client_of_share, is_busy};
 use self::distribution::{Distribution, Percentile};
 use self::steady::{Ending, Steadiness};
 use self::unanswered::Unanswered;
@@ -24,12 +26,10 @@ use crate::counts::greatest::Greatest;
 use crate::counts::tally::{KindTally, SentTimes, Tally, by_kind};
 use crate::counts::timeline::Timeline;
 use crate::error::Error;
-use crate::plan::{End, Goal, Pace, Plan, Runners, Target};
+use crate::plan::{End, Goal, Pace, Plan};
 use crate::units::{count, percent, time};
 use crate::workload::TransactionKind;
 
-/// A client thread that used more of a CPU than this may limit the rate.
-const BUSY_SHARE_MAX: f64 = 0.85;
 /// Of more late transactions than this, the 99th percentile is one of them.
 const LATE_SHARE_MAX: f64 = 0.01;
 /// The place of the 99th in [`PERCENTILES`].
@@ -82,6 +82,8 @@ pub struct Figures {
     /// Jain's index of the transactions of each session: 1 if all did the same number
     /// (Jain, Chiu, Hawe 1984); `None` if nothing was answered.
     pub fairness: Option<f64>,
+    /// Why the figures may be those of the other programs on this machine: who reads them is to know it first.
+    pub doubts: Vec<String>,
     pub warnings: Vec<String>,
 }
 
@@ -127,6 +129,7 @@ impl Figures {
     pub fn of(
         plan: &Plan,
         pace: Pace,
+        greatest: Option<Greatest>,
         mut tallies: Vec<Tally>,
         machine_busy: Option<String>,
     ) -> Self {
@@ -173,7 +176,7 @@ impl Figures {
         let sent = all.sent.take().map(|it| Sent::of(*it));
         let mut figures = Self {
             pace,
-            greatest: None,
+            greatest,
             sent,
             wall_seconds,
             rate_per_second,
@@ -192,10 +195,19 @@ impl Figures {
             all,
             workers,
             total,
+            doubts: Vec::new(),
             warnings: Vec::new(),
         };
-        figures.warnings = figures.find_warnings(plan, machine_busy);
+        figures.warnings = figures.find_warnings(plan, machine_busy.is_some());
+        let base = figures.greatest.as_ref().and_then(Greatest::doubt);
+        figures.doubts = base.into_iter().chain(machine_busy).collect();
         figures
+    }
+
+    /// All that its reader is to know, the doubts first.
+    pub fn said(&self) -> Vec<&str> {
+        let all = self.doubts.iter().chain(&self.warnings);
+        all.map(String::as_str).collect()
     }
 
     /// Compares with Little's law, in a closed loop: there the number of transactions under way or
@@ -231,12 +243,6 @@ impl Figures {
             } => Some((rate_per_second, self.rate_per_second / rate_per_second)),
             Pace::Closed { .. } => None,
         }
-    }
-
-    /// A warning if the greatest rate may be that of the client.
-    pub fn busy_before(&self, plan: &Plan) -> Option<String> {
-        let share = self.greatest.as_ref()?.busiest_thread_share;
-        busy_client(plan, share).map(|it| format!("while the greatest rate was measured, {it}"))
     }
 
     /// Transactions that were due and not answered: lost, unanswered or skipped.
@@ -341,23 +347,23 @@ impl Figures {
             return None;
         }
         let shown = |it: Percentile| text::bounded(it.ns as f64, it.is_censored);
-        let more = match (&plan.target, plan.runners) {
-            (Target::Server(_), Runners::Threads(_)) => "more --sessions or --threads",
-            // Each session has a thread or a process of its own.
-            _ => "more --sessions",
+        // Of a busy client the warning before this one says what to do.
+        let why = match is_busy(plan, self.busiest_thread_share) {
+            true => "the client was too slow for them, as said above; or take a lower --rate",
+            false => {
+                "no session was free, or the load waited for a CPU: more --sessions, or a lower --rate"
+            }
         };
         Some(format!(
-            "{} of the requests were sent over 1 ms late: p99 is {} from when due and {} from sending; no session was free or the load had no CPU: {more}, or a lower --rate",
+            "{} of the requests were sent over 1 ms late: p99 is {} from when due and {} from sending; {why}",
             percent(self.late_share()),
             shown(due),
             shown(sending)
         ))
     }
 
-    fn find_warnings(&self, plan: &Plan, machine_busy: Option<String>) -> Vec<String> {
-        let is_busy = machine_busy.is_some();
+    fn find_warnings(&self, plan: &Plan, machine_busy: bool) -> Vec<String> {
         let mut found = Vec::from_iter(lost_sessions(plan.sessions, &self.all.lost));
-        found.extend(machine_busy);
         if self.all.not_begun > 0 {
             let why = match (self.sessions_lost, is_limited(&plan.goal)) {
                 (0, _) => "the --duration was over",
@@ -370,13 +376,18 @@ impl Figures {
             ));
         }
         found.extend(self.not_answered());
+        let before = self.greatest.as_ref();
+        found.extend(busy_client_of_share(
+            plan,
+            before.map_or(0.0, |it| it.busiest_thread_share),
+            self.busiest_thread_share,
+        ));
         found.extend(self.sent_late(plan));
         if self.total.answered() == 0 {
             found.push("no transaction was answered in the measured phase: a longer --duration, or look at the server".to_owned());
             return found;
         }
-        found.extend(self.steadiness.warning(self.all.wall_ns(), is_busy));
-        found.extend(busy_client(plan, self.busiest_thread_share));
+        found.extend(self.steadiness.warning(self.all.wall_ns(), machine_busy));
         found.extend(plan.workload.warnings(plan.sessions));
         found.extend(self.empty_answers(plan.workload.kinds()));
         found.extend(self.idle_sessions(plan));
@@ -412,18 +423,6 @@ fn least_under_way(sessions: u64, pipeline: u32) -> f64 {
 pub fn percentiles(of: &Distribution, timeline: Option<&Timeline>) -> Vec<Percentile> {
     let percentile = |it: &(&str, f64)| of.percentile(it.1, timeline);
     PERCENTILES.iter().map(percentile).collect()
-}
-
-/// A warning if a client thread was busy. With an embedded engine the engine's work makes it busy, and one
-/// that polls before it sleeps is always busy.
-pub fn busy_client(plan: &Plan, share: f64) -> Option<String> {
-    let is_client = matches!(plan.target, Target::Server(_)) && plan.spin_ns == 0;
-    (is_client && share > BUSY_SHARE_MAX).then(|| {
-        format!(
-            "a client thread used {:.0} % of a CPU: the client may limit the rate; more --threads, or CPUs of its own",
-            share * 100.0
-        )
-    })
 }
 
 /// A warning if sessions lost their connection.

@@ -104,7 +104,7 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         "sessions_lost_by_reason",
         serde_json::json!(figures.all.lost),
     )?;
-    reporter.fact("warnings", serde_json::json!(figures.warnings))?;
+    reporter.fact("warnings", serde_json::json!(figures.said()))?;
     Ok(())
 }
 

@@ -15,8 +15,13 @@ const COLUMNS: [&str; 4] = ["p50", "p90", "p99", "p99.9"];
 
 /// The table of a run, 80 columns wide.
 pub fn table(plan: &Plan, figures: &Figures) -> String {
-    let mut text = format!(
-        "{}: {}\n\n",
+    let mut text = String::new();
+    for doubt in &figures.doubts {
+        let _ = writeln!(text, "in doubt: {doubt}");
+    }
+    let _ = writeln!(
+        text,
+        "{}: {}\n",
         plan.target_name(),
         sessions(plan, figures.pace)
     );
@@ -147,8 +152,12 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
     }
     let unanswered = number(figures.unanswered);
     if let Some(greatest) = &figures.greatest {
+        let repeated = match greatest.is_repeated {
+            true => " (of two: the machine was busy in the first)",
+            false => "",
+        };
         let value = format!(
-            "{} of the {} per second that a closed loop of {} reached before",
+            "{} of the {} per second that a closed loop of {} reached before{repeated}",
             percent(greatest.share),
             number(greatest.rate_per_second as u64),
             time(greatest.seconds * 1e9)

@@ -16,7 +16,7 @@ use crate::counts::window::WindowCounts;
 use crate::drive::{Workers, report_edge};
 use crate::error::{Error, TogetherError};
 use crate::failures::Failures;
-use crate::figures::busy_client;
+use crate::figures::client::busy_client;
 use crate::figures::machine::MachineBefore;
 use crate::figures::progress::Progress;
 use crate::plan::{Bad, End, Objective, Pace, Plan, RateSearch, Task};

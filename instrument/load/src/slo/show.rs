@@ -8,7 +8,8 @@ use super::part;
 use super::search::{Doubt, Outcome, WIDE, Window};
 use crate::counts::tally::by_kind;
 use crate::error::Error;
-use crate::figures::{busy_client, lost_sessions};
+use crate::figures::client::busy_client;
+use crate::figures::lost_sessions;
 use crate::plan::{Bad, Plan};
 use crate::units::{count, percent, time};
 
@@ -208,7 +209,7 @@ fn reason(why: Doubt, found: &SearchResult) -> String {
                 .to_owned(),
         },
         Doubt::BusyClient => {
-            "the load generator was the limit; try more --threads, or CPUs of its own".to_owned()
+            "the load generator was the limit: a warning says what to give it".to_owned()
         }
         Doubt::LostSessions if answers.are_none() || answers.answered == 0 => {
             "the server closed connections before it answered anything; see its log, and whether the address is that of \

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -372,7 +372,7 @@ fn an_open_loop_counts_latency_from_when_a_request_was_due() {
     let warned = warned.unwrap_or_else(|| panic!("{said}"));
     for text in [
         " % of the requests were sent over 1 ms late",
-        "more --sessions or --threads, or a lower --rate",
+        "no session was free, or the load waited for a CPU: more --sessions, or a lower --rate",
     ] {
         assert!(warned.contains(text), "{warned}");
     }
@@ -738,6 +738,60 @@ fn a_rate_may_be_a_share_of_the_greatest() {
             "{said}"
         );
     }
+}
+
+/// Programs of two names that use all CPUs, since one may be the server; until it is dropped.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn all_cpus() -> Self {
+        let cpus = thread::available_parallelism().unwrap().get();
+        let programs = [("yes", ""), ("sh", "while :; do :; done")];
+        let begin = |(program, script): (&str, &str)| {
+            let mut command = Command::new(program);
+            if !script.is_empty() {
+                command.args(["-c", script]);
+            }
+            command.stdout(Stdio::null()).spawn().unwrap()
+        };
+        Self(programs.repeat(cpus).into_iter().map(begin).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_greatest_rate_of_a_busy_machine_is_measured_again_and_doubted() {
+    let server = Server::start(ok);
+    let arguments: Vec<&str> = "--sessions 2 --rate 50% --duration 200ms"
+        .split(' ')
+        .collect();
+    let measured = |attached: &[(&str, &str)]| {
+        let ended = load_with(&server.address, &arguments, attached).ok();
+        let edges = ended.edges();
+        let rates = edges.iter().filter(|it| *it == "greatest-rate end").count();
+        (rates, ended.stdout())
+    };
+    let _busy = Busy::all_cpus();
+    let (rates, said) = measured(&[("CONCURVE_LOAD_ATTACHED", "1")]);
+    assert_eq!(rates, 2);
+    let doubt = "in doubt: the greatest rate may be higher, and so the rate asked: the CPUs";
+    assert!(said.starts_with(doubt), "{said}");
+    assert!(
+        said.contains("(of two: the machine was busy in the first)"),
+        "{said}"
+    );
+    // The record of a study's trial says it.
+    let (rates, said) = measured(&[]);
+    assert_eq!(rates, 1);
+    assert!(!said.contains("in doubt"), "{said}");
 }
 
 #[test]

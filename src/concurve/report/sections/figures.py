@@ -336,9 +336,18 @@ def _indicators(findings: Findings) -> list[Column]:
     # the speed-up, stays longer than what stands before it. No answer is about that of a load that
     # is asked for a rate.
     longest = names[0] if findings.is_paced else "speedup"
+    # The first one that was asked for by name beside it stays before all others.
+    asked = [name for name in names[1:] if name in findings.asked_by_name][:1]
     # So does a figure of which an answer or a warning says how it differs: it is looked for.
     told = {name for name in names if _is_told(findings, name)}
-    worth = sorted(names, key=lambda name: (name != names[0], name != longest, name not in told))
+    longest_first = [names[0], *asked, longest] if names else []
+    worth = sorted(
+        names,
+        key=lambda name: (
+            longest_first.index(name) if name in longest_first else len(longest_first),
+            name not in told,
+        ),
+    )
     for name in names:
         info = findings.indicator(name)
         label = info.label or name

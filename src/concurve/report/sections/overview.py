@@ -158,7 +158,7 @@ def _limit_in(
     if is_unnamed and len(limits) == 1:
         return None
     whole = limit_line(limit, recommended_below(findings, limit))
-    return _short_limit(limit, whole) if is_unnamed or room.answers < _ALL else whole
+    return _short_limit(findings, limit, whole) if is_unnamed or room.answers < _ALL else whole
 
 
 def _told(findings: Findings, room: Room) -> list[Finding]:
@@ -445,15 +445,19 @@ def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     return " ".join(filter(None, (f"{said}{certainty(cell, is_next_told=False)}", cell.place)))
 
 
-def _short_limit(limit: Limit, whole: Paragraph) -> Paragraph:
-    """The ``whole`` line in fewer words: a cause without what an operation takes."""
+def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragraph:
+    """The ``whole`` line in fewer words: a cause with its setting, not what an operation takes."""
     cell = limit.cell
     if cell.cause == "in doubt":
         text = "no cause is named: the machine was not quiet."
     elif cell.few or cell.cause not in _NAMED or cell.is_at_ceiling or cell.loses_nothing:
         return whole
     else:
-        said = (f"{_lower(_cause(cell))}{certainty(cell, is_short=True)}", cell.place)
+        varying = [factor.name for factor in findings.factors if len(factor.levels) > 1]
+        setting = fmt.setting({k: v for k, v in cell.parameters.items() if k in varying})
+        where = f", with {setting}" if setting else ""
+        cause = f"{_lower(_cause(cell)).removesuffix('.')}{where}."
+        said = (f"{cause}{certainty(cell, is_short=True)}", cell.place)
         text = " ".join(filter(None, (*said, _beyond(limit, is_short=True))))
     return Paragraph(text, lead=whole.lead)
 
