@@ -158,6 +158,16 @@ def empty_charts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def fits_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fits of the same numbers are computed once, for tests of what is asked and said: a fit takes
+    half a second."""
+    from concurve.models.fit_curves import fit_curves
+    from tests.helpers.remembered import remembering
+
+    monkeypatch.setattr("concurve.models.fit_curves", remembering(fit_curves))
+
+
+@pytest.fixture
 def loop_devices() -> Iterator[None]:
     """The machine's loop devices, for one test at a time: what is set of one stays when it is
     detached, and who attaches the next one finds it."""

@@ -39,7 +39,7 @@ from concurve.report.terminal import lines
 from concurve.store import Store
 from tests.helpers.made import made_run
 
-pytestmark = pytest.mark.usefixtures("empty_charts")
+pytestmark = pytest.mark.usefixtures("empty_charts", "fits_once")
 
 SCHEMAS = Path(__file__).parents[2] / "schema"
 LEVELS = (1, 2, 4, 8, 12, 16, 24, 32)

@@ -19,6 +19,8 @@ from concurve.models.predict import HELD
 from concurve.report.charts import image
 from tests.models.reference import CURVES, curve
 
+pytestmark = pytest.mark.usefixtures("fits_once")
+
 ROOT = Path(__file__).parents[2]
 HOW_TO = ROOT / "docs" / "howto" / "add-a-scaling-model.md"
 SCHEMA = json.loads((ROOT / "schema" / "fit.schema.json").read_text())

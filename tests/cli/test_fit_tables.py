@@ -10,6 +10,8 @@ from concurve.columns import read_table
 from concurve.errors import ConcurveError
 from tests.cli.test_fit import fit, fit_json, refusal, written
 
+pytestmark = pytest.mark.usefixtures("fits_once")
+
 COLUMNS = ("--x", "n", "--y", "x")
 CURVE = {1: 1000, 2: 1900, 3: 2700, 4: 3400, 5: 4000, 6: 4500, 7: 4900, 8: 5200}
 

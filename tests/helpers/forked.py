@@ -273,6 +273,25 @@ def become(request: Mapping[str, object], streams: Sequence[int]) -> None:
     sys.path[0] = str(Path(argv[0]).parent)
 
 
+def end_at_once(code: object) -> None:
+    """End this child as Python ends, but for taking all modules apart: nothing depends on it, and
+    it would copy the memory that is shared, which takes longer than most commands."""
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except KeyboardInterrupt:
+        code = 130
+    except OSError:  # nobody reads, as Python has it
+        code = 120
+    if not isinstance(code, int | None):
+        print(code, file=sys.stderr, flush=True)
+        code = 1
+    os._exit(code or 0)
+
+
 def import_everything() -> None:
     """All modules of the laboratory that a verb may import."""
     import concurve
@@ -299,5 +318,9 @@ if __name__ == "__main__":
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         main()
+        code: object = 0
     except KeyboardInterrupt:  # before it began
-        sys.exit(130)
+        code = 130
+    except SystemExit as end:
+        code = end.code
+    end_at_once(code)

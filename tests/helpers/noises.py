@@ -103,10 +103,10 @@ def spaced(own: Shape, cells: int) -> tuple[Floats, Floats]:
     """
     rng = np.random.default_rng(1)
     drawn = np.concatenate([own(rng, _DRAWS // 8, cells) for _ in range(8)])
-    low, high = np.quantile(drawn, (0.48, 0.52), axis=0)
-    spaced = np.quantile(drawn, (np.arange(_QUANTILES) + 0.5) / _QUANTILES, axis=0)
+    evenly = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    low, high, *spaced = np.quantile(drawn, (0.48, 0.52, *evenly), axis=0)
     median = np.sqrt(low * high)
-    return median, spaced / median
+    return median, np.array(spaced) / median
 
 
 def log_normal(spread: float) -> Shape:

@@ -9,6 +9,7 @@ import pytest
 
 from concurve.models import FitResult, fit_all, fit_many
 from concurve.models.model import Floats
+from tests.helpers.counts import at_most, few_or_many
 
 SIXTEEN = np.arange(1.0, 17.0)
 EIGHT = np.array([1, 2, 4, 8, 12, 16, 24, 32.0])
@@ -52,14 +53,19 @@ def test_a_curve_of_another_shape_gets_no_false_facts(shape: str, trials: int) -
 
 
 @pytest.mark.parametrize(("trials", "noise"), [(1, 0.001), (1, 0.05), (5, 0.02), (5, 0.1)])
-def test_a_curve_that_a_model_describes_keeps_its_answer(trials: int, noise: float) -> None:
+@pytest.mark.parametrize("each", few_or_many(4, 12))
+def test_a_curve_that_a_model_describes_keeps_its_answer(
+    trials: int, noise: float, each: int
+) -> None:
     rng = np.random.default_rng(62)
     n = np.repeat(EIGHT, trials)
     curves = [
-        (n, 1000 * law(n) * np.exp(rng.normal(0, noise, len(n)))) for law in LAWS for _ in range(12)
+        (n, 1000 * law(n) * np.exp(rng.normal(0, noise, len(n))))
+        for law in LAWS
+        for _ in range(each)
     ]
     alarms = [result.misfit is not None for result in fit_many(curves)]
-    assert np.mean(alarms) <= 0.04
+    assert sum(alarms) <= at_most(0.04, len(alarms), 0.0 if each == 12 else 2.0)
 
 
 def test_no_peak_below_a_measured_figure_is_printed() -> None:

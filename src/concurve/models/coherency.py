@@ -171,7 +171,8 @@ def newton_inverse(psi: Function, slope: Function, start: Function) -> Function:
             n = np.exp(log_n)
             step = np.clip((psi(n) - value) / (slope(n) * n), -2, 2)
             log_n = log_n - step
-            if np.all(np.abs(step) < 1e-14):
+            # The step of an infinite value is not a number: it ends nothing, and delays nothing.
+            if not np.any(np.abs(step) >= 1e-14):
                 break
         return np.asarray(np.exp(log_n))
 

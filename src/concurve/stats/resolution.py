@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 
 from concurve.stats.centre import centre
@@ -99,9 +100,17 @@ def step_of_looks(cells: Iterable[Sequence[float]]) -> float:
     """
     given = list(cells)
     each = max(_LOOKS_OF_CELL_MIN, _LOOKS_TIMES_MAX // max(1, len(given)))
-    known = [
-        [value for value in values[:each] if 0 < value < _LOOKS_SECONDS_MAX] for values in given
-    ]
+    known = (
+        tuple(value for value in values[:each] if 0 < value < _LOOKS_SECONDS_MAX)
+        for values in given
+    )
+    return _step_of_looks(tuple(known))
+
+
+@lru_cache(maxsize=8)
+def _step_of_looks(known: tuple[tuple[float, ...], ...]) -> float:
+    """:func:`step_of_looks`; the resolutions of a run and the sentences on each of its indicators
+    ask for that of the same times in turn."""
     every = sorted(value for values in known for value in values)
     if len(every) < _LOOKS_TIMES_MIN:
         return 0.0

@@ -91,6 +91,9 @@ def indicators_beside(
     direction; nothing where it is among them."""
     if name in {info.name for info in asked}:
         return ()
+    # Most runs lack most of them: a refusal would look for the name that was meant.
+    if not all(run.has_measured(name) for side in sides for run in side.sessions):
+        return ()
     try:
         return indicators_of(sides, Options(indicators=(name,)))
     except ComparisonError:
