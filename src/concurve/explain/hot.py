@@ -167,6 +167,11 @@ def _by_chance(one: HotThread, other: HotThread) -> float:
     return math.sqrt(2 / math.pi * spread)
 
 
+def is_sampled(trials: Sequence[Hot | None]) -> bool:
+    """Do samples say where the threads of a cell ran? Who spins is seen then."""
+    return bool(_known(trials))
+
+
 def is_loop(place: HotFunction) -> bool:
     """Did threads wait there in a loop of the program's own, known by its instructions alone?"""
     return place.waiting > 0 and not is_waiting(place) and not is_locking(place)
