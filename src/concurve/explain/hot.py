@@ -216,6 +216,19 @@ def place_of(trials: Sequence[Hot | None], which: Callable[[HotFunction], bool])
     return file if which is is_waiting or not function else _named((function, file), trials)
 
 
+def alone_in(trials: Sequence[Hot | None]) -> str:
+    """The function in which the first thread ran and no other did, if it is most of all such ones;
+    else empty."""
+    known = _known(trials)
+    single = _of_first_thread(known)
+    every = (it for hot in known for it in hot.record.listed)
+    seen = _counted((it, it.samples) for it in every if (it.function, it.file) in single)
+    most = max(seen, key=lambda place: seen[place], default=None)
+    if most is None or 2 * seen[most] < seen.total():
+        return ""
+    return _named(most, trials)
+
+
 def grew_in(own: Sequence[Hot | None], before: Sequence[Hot | None], least: float) -> str:
     """The function in which CPU time per operation grew by ``least`` or more, and by more than the
     error of the samples; else the file. Empty if there is none, or too few samples say it."""

@@ -25,6 +25,7 @@ from concurve.explain.breakdown import (
 from concurve.explain.capacity import PARTS
 from concurve.explain.components import quota_words
 from concurve.explain.computing import spinning_words
+from concurve.explain.hot import alone_in
 from concurve.explain.room import cpus_at_once, is_full, is_helped
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import waits_share
@@ -455,6 +456,10 @@ def _serial_words(cell: Breakdown) -> str:
         f"for {percent(cell.of_capacity('alone'))} of the time no worker worked, while another "
         "thread ran"
     )
+    # Of processes each has a first thread, which works.
+    are_processes = any(account.apart for account in cell.accounts)
+    where = "" if are_processes else alone_in(cell.hot)
+    said = f"{said}; the first thread alone ran in {where}" if where else said
     return f"{said}; {spinning_words(cell)}" if _spins(cell, "serial") else said
 
 
