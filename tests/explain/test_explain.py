@@ -344,8 +344,14 @@ def test_steal_that_grows_with_the_cpus_in_use_is_no_more_of_them() -> None:
 def test_a_wait_at_a_condition_is_no_lock_that_spins_before_it_sleeps() -> None:
     """A first thread waits for blocks that are done; two threads need more of the caches."""
     busy = of([thread(0.93, futex=0.05, switches=400)] * 2, 1700)
-    locked = cause_of(seen_at(busy, "mutex", "pthread_mutex_lock"), ALONE)
+    held = seen_at(busy, "mutex", "pthread_mutex_lock")
+    spun = {"spin_locks": [0.1 * cpu for cpu in held.columns["cpu"]]}
+    locked = cause_of(held._replace(columns=held.columns | spun), ALONE)
     assert locked.cause == "lock" and "spins before it sleeps" in locked.words
+    assert locked.parts == ("futex", "cpu")
+    unseen = cause_of(held, ALONE)
+    assert unseen.cause == "lock" and unseen.parts == ("futex",), "nothing shows that they spin"
+    assert unseen.words.endswith("whether they spin for it first was not sampled")
     waiting = cause_of(seen_at(busy, "condition", "pthread_cond_timedwait"), ALONE)
     assert waiting.cause != "lock"
 
@@ -728,7 +734,7 @@ def test_a_lone_thread_shares_no_data() -> None:
 def test_a_lock_that_spins_is_a_lock() -> None:
     spinning = of([thread(0.8, futex=0.2)] * 2, 800, words=[(40, 2)])
     said = cause_of(spinning, ALONE)
-    assert said.cause == "lock" and "a lock that spins" in said.words
+    assert said.cause == "lock" and "whether they spin for it first was not sampled" in said.words
     # Waits at a common start are few.
     start = of([thread(0.8, futex=0.2, switches=6)] * 2, 800, words=[(40, 2)])
     assert cause_of(start, ALONE).cause == "coherency"

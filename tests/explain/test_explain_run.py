@@ -280,6 +280,22 @@ def test_an_excess_too_small_for_a_cause_is_said_to_be_cpu_time(store: Store) ->
     )
 
 
+def test_the_parts_of_a_loss_are_told_once(store: Store) -> None:
+    """A little more CPU time and a little waiting for one: neither is enough for a cause."""
+
+    def make(threads: int) -> TrialRecord:
+        if threads == 1:
+            return record(role([thread(1.0)], 1000))
+        return record(role([thread(0.96, 0.04)] * 2, 2 * 0.96 * 1000 / 1.04))
+
+    found = explained(store, make).cells[1]
+    assert found.cause == "none" and found.is_not_found
+    assert (
+        "is not known" not in found.evidence and "most of what it takes more" not in found.evidence
+    )
+    assert found.parts.startswith("No single cause: ") and "waiting for a CPU" in found.parts
+
+
 def test_components_sum_to_the_whole(store: Store) -> None:
     for cell in explained(store).cells:
         parts = cell.per_operation

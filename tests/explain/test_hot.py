@@ -17,6 +17,7 @@ from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of, further_verdicts
 from concurve.explain.hot import (
     Hot,
+    alone_in,
     grew_in,
     hot_of,
     is_locking,
@@ -123,6 +124,26 @@ def test_threads_that_spin_while_the_first_one_works_alone_are_serial_work() -> 
     said = cause_of(own, BASE)
     assert said.cause == "serial" and "for 50 % of the time no worker worked" in said.words
     assert GOMP in said.words
+    assert "while another thread ran; the first thread alone ran in main (program); " in said.words
+    apart = tuple(it._replace(apart=True) for it in own.accounts)
+    processes = cause_of(own._replace(accounts=apart), BASE)
+    assert "for 50 % of the time" in processes.words and "alone ran in" not in processes.words
+
+
+def test_a_function_is_told_in_which_the_first_thread_alone_ran_most() -> None:
+    def told(merge: float, write: float) -> str:
+        places: Places = {
+            LOOP: (1 - merge - write, 0.5),
+            ("merge", "rows"): (merge, 1.0),
+            ("write", "rows"): (write, 1.0),
+        }
+        return alone_in(cell(2, places).hot)
+
+    assert told(0.2, 0.1) == "merge (program)"
+    assert told(0.0, 0.0) == "" == alone_in([None])
+    even: Places = {(name, "rows"): (0.1, 1.0) for name in "abc"}
+    even[LOOP] = (0.7, 0.5)
+    assert alone_in(cell(2, even).hot) == "", "none of them is most"
 
 
 def test_even_loops_are_accused_of_nothing() -> None:

@@ -368,6 +368,7 @@ def _cell(
         trials=own.trials,
         missing=_missing(own),
         share=weight.share,
+        share_parts=weight.parts,
         runner_up=with_place(weight.runner_up, named, addresses=not own.is_jvm),
         speedup=loss.speedup if loss else None,
         speedup_possible=loss.possible if loss else None,

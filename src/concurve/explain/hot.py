@@ -167,6 +167,11 @@ def _by_chance(one: HotThread, other: HotThread) -> float:
     return math.sqrt(2 / math.pi * spread)
 
 
+def is_sampled(trials: Sequence[Hot | None]) -> bool:
+    """Do samples say where the threads of a cell ran? Who spins is seen then."""
+    return bool(_known(trials))
+
+
 def is_loop(place: HotFunction) -> bool:
     """Did threads wait there in a loop of the program's own, known by its instructions alone?"""
     return place.waiting > 0 and not is_waiting(place) and not is_locking(place)
@@ -209,6 +214,19 @@ def place_of(trials: Sequence[Hot | None], which: Callable[[HotFunction], bool])
         return ""
     function, file = max(seen, key=lambda place: seen[place])
     return file if which is is_waiting or not function else _named((function, file), trials)
+
+
+def alone_in(trials: Sequence[Hot | None]) -> str:
+    """The function in which the first thread ran and no other did, if it is most of all such ones;
+    else empty."""
+    known = _known(trials)
+    single = _of_first_thread(known)
+    every = (it for hot in known for it in hot.record.listed)
+    seen = _counted((it, it.samples) for it in every if (it.function, it.file) in single)
+    most = max(seen, key=lambda place: seen[place], default=None)
+    if most is None or 2 * seen[most] < seen.total():
+        return ""
+    return _named(most, trials)
 
 
 def grew_in(own: Sequence[Hot | None], before: Sequence[Hot | None], least: float) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from concurve.explain.breakdown import Breakdown
+from concurve.explain.breakdown import Breakdown, excess, is_beyond_noise, values
 from concurve.explain.computing import in_kernel, spun_words
+from concurve.explain.hot import is_sampled
 from concurve.explain.others import client_roles
 from concurve.explain.threads import Dispatcher
 from concurve.explain.verdict import (
@@ -67,9 +68,15 @@ VAIN_SLEEPS_TIMES_MIN = 2.0
 def _costs_more(case: Case) -> bool:
     """Are more threads ready than there are CPUs, and does an operation cost much more CPU time?"""
     cell, base = case.cell, case.base
-    if base is None or not is_crowded(cell):
+    if base is None or not is_crowded(cell) or not _surely_computes_more(cell, base):
         return False
     return cell.mean("cpu") >= COSTLY_TIMES_MIN * base.mean("cpu")
+
+
+def _surely_computes_more(cell: Breakdown, base: Breakdown) -> bool:
+    """Does an operation take more CPU time than in the base, beyond the noise of that?"""
+    both = (values(side, ("cpu",)) for side in (cell, base))
+    return is_beyond_noise(excess(cell, base, "cpu"), *both)
 
 
 def woken_in_vain(case: Case, words: str) -> Verdict | None:
@@ -121,25 +128,40 @@ def _spun_by_many(case: Case, words: str) -> Verdict | None:
 
 
 def _spins_and_sleeps(case: Case, words: str) -> Verdict | None:
-    """A lock that spins before it sleeps: more CPU time together with repeated futex waits. Shared
-    data alone make no thread sleep."""
+    """A lock that costs CPU time before threads sleep at it, beside repeated futex waits. Samples
+    show that threads spin, or the accounts that the kernel puts them to sleep and wakes them: then
+    the CPU time is its cost, too. Of more CPU time alone it is not known what it is for."""
     cell, base = case.cell, case.base
     if base is None:
         return None
     waiting = cell.mean("futex") - base.mean("futex")
     computing = cell.mean("cpu") - base.mean("cpu")
-    if waiting < 0 or computing < 0.5 * waiting or not wait_often(cell, base):
+    is_dear = computing >= 0.5 * waiting and _surely_computes_more(cell, base)
+    if waiting < 0 or not is_dear or not wait_often(cell, base):
         return None
     stolen = cell.per_operation("steal_ns") >= EXPLAINS * (waiting + computing)
     how = contended(case) if cell.stage is None and not stolen else ""
     if not how:
         return None
+    return _dear_sleep(case, base, words, how)
+
+
+def _dear_sleep(case: Case, base: Breakdown, words: str, how: str) -> Verdict | None:
+    """The lock at which threads sleep, and what its CPU time goes to. That is no part of it where
+    nothing was sampled; ``None`` where the samples show no spinning."""
+    cell, computing = case.cell, case.cell.mean("cpu") - base.mean("cpu")
     own, before = in_kernel(cell), in_kernel(base)
     if own is not None and before is not None and own - before >= EXPLAINS * computing > 0:
         part = percent(min(1.0, (own - before) / computing))
         return Verdict("lock", f"{words}: {part} of the increase is the kernel's, which puts the "
                        f"threads to sleep and wakes them{how}")  # fmt: skip
-    return Verdict("lock", f"{words}, as of a lock that spins before it sleeps{how}")
+    spun = spun_words(case, computing)
+    if spun is not None and spun.cause == "lock":
+        return Verdict("lock", f"{words}, as of a lock that spins before it sleeps{how}")
+    if is_sampled(cell.hot):
+        return None
+    said = f"{words}{how}; whether they spin for it first was not sampled"
+    return Verdict("lock", said, parts=("futex",))
 
 
 def _waits_at_conditions(cell: Breakdown) -> bool:

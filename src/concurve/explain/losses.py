@@ -8,7 +8,7 @@ the capacity of an operation exceeds that of the base (:mod:`concurve.explain.ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from statistics import NormalDist, stdev
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from concurve.explain.breakdown import (
 from concurve.explain.capacity import PARTS
 from concurve.explain.components import quota_words
 from concurve.explain.computing import spinning_words
+from concurve.explain.hot import alone_in
 from concurve.explain.room import cpus_at_once, is_full, is_helped
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import waits_share
@@ -172,8 +173,42 @@ def _workers(side: Breakdown, parts: dict[str, tuple[str, ...]]) -> float:
 
 def whole_excess(cell: Breakdown, base: Breakdown) -> Estimate:
     """By how much the capacity of an operation exceeds that of the base, in nanoseconds."""
-    columns = {column for part in _parts(cell, base).values() for column in part}
-    return capacity_excess(cell, base, *(part for part in PARTS if part in columns))
+    return capacity_excess(cell, base, *columns_of(cell, base, _parts(cell, base)))
+
+
+def whole_values(cell: Breakdown, base: Breakdown) -> tuple[list[float], list[float]]:
+    """The capacity of an operation in the trials of a cell and of its base, without what is no part
+    of a loss; in nanoseconds."""
+    columns = columns_of(cell, base, _parts(cell, base))
+    return capacity_values(cell, columns), capacity_values(base, columns)
+
+
+def columns_of(cell: Breakdown, base: Breakdown, names: Iterable[str]) -> tuple[str, ...]:
+    """The columns of the capacity that parts of a loss are made of."""
+    parts = _parts(cell, base)
+    columns = {column for name in names for column in parts[name]}
+    return tuple(column for column in PARTS if column in columns)
+
+
+def parts_with(cell: Breakdown, base: Breakdown, columns: Iterable[str]) -> tuple[str, ...]:
+    """The parts of a loss that have one of these columns of the capacity: each column is in one
+    part, or in none."""
+    wanted = set(columns)
+    return tuple(name for name, of_it in _parts(cell, base).items() if wanted & set(of_it))
+
+
+def sure_parts(cell: Breakdown, base: Breakdown) -> dict[str, Estimate]:
+    """The parts of a loss that are beyond their noise, and by how much they exceed those of the
+    base, in nanoseconds. Not uneven work that CPUs of different speed explain."""
+    found = {
+        name: part
+        for name, part, own, before in _divided_parts(cell, base)
+        if is_beyond_noise(part, own, before)
+    }
+    every = {name: part for name, part, _, _ in _divided_parts(cell, base)}
+    if "imbalance" in found and _is_of_speed(cell, base, every):
+        del found["imbalance"]
+    return found
 
 
 def _base_capacity(cell: Breakdown, base: Breakdown) -> float:
@@ -421,6 +456,10 @@ def _serial_words(cell: Breakdown) -> str:
         f"for {percent(cell.of_capacity('alone'))} of the time no worker worked, while another "
         "thread ran"
     )
+    # Of processes each has a first thread, which works.
+    are_processes = any(account.apart for account in cell.accounts)
+    where = "" if are_processes else alone_in(cell.hot)
+    said = f"{said}; the first thread alone ran in {where}" if where else said
     return f"{said}; {spinning_words(cell)}" if _spins(cell, "serial") else said
 
 

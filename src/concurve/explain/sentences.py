@@ -10,7 +10,7 @@ from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.computing import SPINNING
 from concurve.explain.hot import most_spent
-from concurve.explain.losses import Loss, known_parts, loss_of
+from concurve.explain.losses import Loss, known_parts, loss_of, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
 from concurve.findings.cells import CellFindings
@@ -272,7 +272,16 @@ def _ending(own: Breakdown, base: Breakdown, loss: Loss | None, verdict: Verdict
     more = excess(own, base, "total")
     if more.low is None or more.low <= 0:
         return f"; the excess is within its noise{_too_short(own)}"
-    return _made_of(own, base, more.value) if verdict.unproven else _too_short(own)
+    if not verdict.unproven:
+        return _too_short(own)
+    return "" if _tells_parts(own, base, loss) else _made_of(own, base, more.value)
+
+
+def _tells_parts(own: Breakdown, base: Breakdown, loss: Loss | None) -> bool:
+    """Does a sentence follow on the parts of the loss? Nothing follows on next to no loss."""
+    known = loss or undivided_loss(own, base)
+    is_little = known is not None and known.speedup >= (1 - NOTHING_LOST_MAX) * known.possible
+    return not is_little and bool(known_parts(own, base))
 
 
 #: The parts of the thread time, in words.

@@ -1,22 +1,39 @@
 """A verdict → its share of the loss, and the runner-up. Pure.
 
 The loss is what the capacity of an operation exceeds that of the base by; where that is not known,
-its thread time. The interval is that of the part, over the mean of the loss.
+its thread time. A share of the first is that of parts of the lost speed-up, as tables show them:
+what a sentence tells can be recomputed from these. Shares of one loss are compared by the intervals
+of their parts alone; the interval that is told holds the noise of the loss, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.explain.breakdown import Breakdown, capacity_excess, excess, is_beyond_noise
+from concurve.explain.breakdown import (
+    Breakdown,
+    capacity_excess,
+    capacity_values,
+    excess,
+    is_beyond_noise,
+    values,
+)
 from concurve.explain.causes import further_verdicts
 from concurve.explain.locks import is_seen
-from concurve.explain.losses import loss_of, whole_excess
+from concurve.explain.losses import (
+    columns_of,
+    loss_of,
+    parts_with,
+    sure_parts,
+    whole_excess,
+    whole_values,
+)
 from concurve.explain.others import is_doubtful
 from concurve.explain.verdict import Case, Verdict, is_crowded
 from concurve.findings.explanation import NO_LOSS, Cause, RunnerUp
-from concurve.stats.means import mean_difference
+from concurve.stats.means import mean_difference, share_of_difference
 from concurve.stats.moments import mean
 from concurve.words import percent
 
@@ -37,10 +54,12 @@ MAIN_HIGH = 0.5
 
 
 class Weight(NamedTuple):
-    """How much of the loss a cause is, where it is known, and what comes next."""
+    """How much of the loss a cause is, where it is known, and what comes next. ``parts``: the parts
+    of the lost speed-up that the share is of; empty where that is not divided."""
 
     share: Estimate | None = None
     runner_up: RunnerUp | None = None
+    parts: tuple[str, ...] = ()
 
 
 def weigh(case: Case, verdict: Verdict) -> Weight:
@@ -58,45 +77,58 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
         if verdict.either is None:
             return Weight()
         return Weight(None, RunnerUp(verdict.either, None, is_indistinct=True))
-    share = _share(case.cell, case.base, verdict)
+    share = _told(case.cell, case.base, verdict)
+    parts = _parts_of(case.cell, case.base, verdict) if share is not None else ()
     if verdict.either is not None:
-        return Weight(share, RunnerUp(verdict.either, share, is_indistinct=True))
+        return Weight(share, RunnerUp(verdict.either, share, is_indistinct=True), parts)
     # Of one without parts it is not known which of them it is, and so what comes next.
-    return Weight(share, _next(case, case.base, verdict, share) if verdict.parts else None)
+    return Weight(share, _next(case, case.base, verdict) if verdict.parts else None, parts)
 
 
-def _next(case: Case, base: Breakdown, verdict: Verdict, share: Estimate | None) -> RunnerUp | None:
-    """The cause with the next greatest share, of another part of the loss; ``None`` without one."""
-    own = set(_columns(case.cell, base, verdict))
-    found: dict[Cause, Estimate] = {}
+def _next(case: Case, base: Breakdown, verdict: Verdict) -> RunnerUp | None:
+    """The greatest of what is left of the loss that is beyond its noise; ``None`` without one. Its
+    cause is ``none`` where only the part of the lost speed-up is known."""
+    first = _share(case.cell, base, verdict)
+    # What of a server is used up bounds its rate, however little waits for it.
+    is_used_up = bool(verdict.limit) and verdict.cause != "stage"
+    if first is not None and not is_used_up and 1.0 - first.value < NAMED_MIN:
+        return None  # where the first one is all of the loss, nothing is left for another
+    found = [*_further(case, base, verdict), *_without_cause(case, base, verdict)]
+    return max(found, key=_value, default=None)
+
+
+def _value(second: RunnerUp) -> float:
+    return second.share.value if second.share is not None else 0.0
+
+
+def _further(case: Case, base: Breakdown, verdict: Verdict) -> Iterator[RunnerUp]:
+    """The causes of other parts of the loss than those of a verdict."""
+    cell = case.cell
+    own = set(_columns(cell, base, verdict))
     for other in further_verdicts(case):
-        its = _share(case.cell, base, other)
-        is_apart = other.cause != verdict.cause and not own & set(_columns(case.cell, base, other))
-        is_shown = verdict.cause != "contamination" or (
-            other.cause == "lock" and is_seen(case.cell)
-        )
+        its = _share(cell, base, other)
+        is_apart = other.cause != verdict.cause and not own & set(_columns(cell, base, other))
+        is_shown = verdict.cause != "contamination" or (other.cause == "lock" and is_seen(cell))
         # Who waits for the load does so as something else is used up.
         is_shown = is_shown and not (verdict.limit and other.cause == "client")
         is_some = its is not None and (its.low is None or its.low > 0)
         if its is not None and is_some and its.value >= NAMED_MIN and is_apart and is_shown:
-            found.setdefault(other.cause, its)
-    if not found:
-        return None
-    cause = max(found, key=lambda one: found[one].value)
-    is_used_up = bool(verdict.limit) and verdict.cause != "stage"
-    second = found[cause] if is_used_up else _of_the_rest(found[cause], share)
-    # Where the first one is all of the loss, nothing is left for another.
-    return RunnerUp(cause, second) if second.value >= NAMED_MIN else None
+            told = _told(cell, base, other)
+            yield RunnerUp(other.cause, told, parts=_parts_of(cell, base, other))
 
 
-def _of_the_rest(second: Estimate, first: Estimate | None) -> Estimate:
-    """A share of a loss, but no more than a greater one leaves: what one part has won, others have
-    lost together, which would be more than all."""
-    if first is None or first.value < second.value:
-        return second
-    rest = max(0.0, 1.0 - first.value)
-    low = None if second.low is None else min(second.low, rest)
-    return Estimate(value=min(second.value, rest), low=low, high=second.high, n=second.n)
+def _without_cause(case: Case, base: Breakdown, verdict: Verdict) -> Iterator[RunnerUp]:
+    """The parts of the lost speed-up that are beyond their noise, and that no cause is named of.
+    Where others had the CPUs, all of them may be their doing."""
+    cell = case.cell
+    if not _is_divided(cell, base) or verdict.cause == "contamination":
+        return
+    caused = [verdict, *further_verdicts(case)]
+    named = {name for it in caused for name in _parts_of(cell, base, it)}
+    for name in sure_parts(cell, base):
+        share = _interval_of(_of_parts(cell, base, (name,)))
+        if name not in named and share is not None and share.value >= NAMED_MIN:
+            yield RunnerUp("none", share, parts=(name,))
 
 
 def outweighed(case: Case, verdict: Verdict) -> Verdict:
@@ -157,8 +189,8 @@ def _costlier(case: Case, base: Breakdown) -> Verdict | None:
 
 def _is_lost(cell: Breakdown, base: Breakdown) -> bool:
     """Is the loss beyond its noise? One trial tells no noise."""
-    known = cell.capacity and base.capacity
-    whole = whole_excess(cell, base) if known else excess(cell, base, "total")
+    divided = _is_divided(cell, base)
+    whole = whole_excess(cell, base) if divided else excess(cell, base, "total")
     return whole.low is None or whole.low > 0
 
 
@@ -175,32 +207,98 @@ def _gained(cell: Breakdown, base: Breakdown) -> float:
 
 def _columns(cell: Breakdown, base: Breakdown, verdict: Verdict) -> tuple[str, ...]:
     """The parts of the capacity that a verdict stands for."""
+    slots = _slots(verdict)
+    return tuple(dict.fromkeys([*slots, "queue"])) if _wakes(cell, base, verdict) else slots
+
+
+def _slots(verdict: Verdict) -> tuple[str, ...]:
+    """The parts of the capacity that hold what a verdict is of."""
     if verdict.is_loss:
         return verdict.parts
     parts = (*verdict.parts, "cpu") if verdict.station else verdict.parts
-    slots = [_SLOTS.get(part, "waiting") for part in parts]
-    return tuple(dict.fromkeys([*slots, "queue"] if _wakes(cell, base, verdict) else slots))
+    return tuple(dict.fromkeys(_SLOTS.get(part, "waiting") for part in parts))
+
+
+def _is_divided(cell: Breakdown, base: Breakdown) -> bool:
+    """Is the lost speed-up divided into its parts?"""
+    return loss_of(cell, base) is not None
+
+
+def _parts_of(cell: Breakdown, base: Breakdown, verdict: Verdict) -> tuple[str, ...]:
+    """The parts of the lost speed-up that a verdict stands for; empty where it is not divided."""
+    if not verdict.parts or not _is_divided(cell, base):
+        return ()
+    return parts_with(cell, base, _columns(cell, base, verdict))
+
+
+class _Sides(NamedTuple):
+    """The values of a part of a loss and of the whole in the trials of a cell and of its base."""
+
+    part: tuple[list[float], list[float]]
+    whole: tuple[list[float], list[float]]
+    is_staged: bool
+
+
+def _of_parts(cell: Breakdown, base: Breakdown, parts: tuple[str, ...]) -> _Sides:
+    """Some parts of the lost speed-up together."""
+    columns = columns_of(cell, base, parts)
+    part = capacity_values(cell, columns), capacity_values(base, columns)
+    return _Sides(part, whole_values(cell, base), cell.is_staged or base.is_staged)
+
+
+def _sides(cell: Breakdown, base: Breakdown, verdict: Verdict) -> _Sides | None:
+    """What a verdict stands for: parts of the lost speed-up, or of the thread time where that is
+    not divided; ``None`` where it has none."""
+    if not verdict.parts:
+        return None
+    if _is_divided(cell, base):
+        return _of_parts(cell, base, _parts_of(cell, base, verdict))
+    if not all(part in side.columns for side in (cell, base) for part in verdict.parts):
+        return None
+    part = (
+        values(cell, verdict.parts, verdict.station),
+        values(base, verdict.parts, verdict.station),
+    )
+    whole = values(cell, ("total",)), values(base, ("total",))
+    return _Sides(part, whole, cell.is_staged or base.is_staged)
 
 
 def _share(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | None:
-    """The part of the loss that a verdict stands for; ``None`` where it has none."""
-    if not verdict.parts:
+    """The part of the loss that a verdict stands for; ``None`` where it has none. The interval is
+    that of the part alone, by which parts of one loss are compared."""
+    sides = _sides(cell, base, verdict)
+    if sides is None:
         return None
-    if cell.capacity and base.capacity:
-        part = capacity_excess(cell, base, *_columns(cell, base, verdict))
-        whole = whole_excess(cell, base).value
-    elif not all(part in side.columns for side in (cell, base) for part in verdict.parts):
-        return None
-    else:
-        part = excess(cell, base, *verdict.parts, station=verdict.station)
-        whole = excess(cell, base, "total").value
-    if whole <= 0:
+    part, whole = (mean_difference(*of_it, is_staged=sides.is_staged) for of_it in sides[:2])
+    if whole.value <= 0:
         return None
     value, low, high = (
-        None if figure is None else min(1.0, max(0.0, figure / whole))
+        None if figure is None else min(1.0, max(0.0, figure / whole.value))
         for figure in (part.value, part.low, part.high)
     )
     return Estimate(value=value or 0.0, low=low, high=high, n=part.n)
+
+
+def _told(cell: Breakdown, base: Breakdown, verdict: Verdict) -> Estimate | None:
+    """The same as it is told: the interval holds the noise of the loss, too, and the share of a
+    lock without the waits for a CPU that are taken for its cost."""
+    found = _interval_of(_sides(cell, base, verdict))
+    if found is None or found.low is None or not _wakes(cell, base, verdict):
+        return found
+    if not _is_divided(cell, base):
+        return found
+    alone = parts_with(cell, base, _slots(verdict))
+    without = _interval_of(_of_parts(cell, base, alone))
+    if without is None or without.low is None:
+        return found
+    return Estimate(value=found.value, low=min(found.low, without.low), high=found.high, n=found.n)
+
+
+def _interval_of(sides: _Sides | None) -> Estimate | None:
+    """The share of a part and its interval; ``None`` where nothing is lost."""
+    if sides is None or mean_difference(*sides.whole).value <= 0:
+        return None
+    return share_of_difference(*sides)
 
 
 #: Another role that uses no more CPUs than this keeps nobody from one.

@@ -57,12 +57,14 @@ _OF_SERVER: frozenset[Cause] = frozenset({"lock", "serial", "stage", "imbalance"
 class RunnerUp(msgspec.Struct, frozen=True):
     """The cause with the next greatest share of the loss; ``is_indistinct``: the evidence cannot
     tell it apart from the first one. ``place`` says in a sentence where in the program threads
-    waited for it, as of the first one."""
+    waited for it, as of the first one. ``parts``: the parts of the lost speed-up that its share is
+    of; where the cause is ``none``, only these are known."""
 
     cause: Cause
     share: Estimate | None = None
     is_indistinct: bool = False
     place: str = ""
+    parts: tuple[str, ...] = ()
 
 
 #: What stands for the name of threads of which the record has none.
@@ -142,7 +144,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     adds up, with ``speedup``, to ``speedup_possible``; it is empty where the record lacks the
     lives of threads, or the number of workers is not known. ``ceiling`` is the number of CPUs where
     that bounds the speed-up; ``None`` where it does not. ``share`` is the part of the loss that
-    the cause stands for, and ``runner_up`` the cause with the next greatest part. ``doubt`` says
+    the cause stands for, ``share_parts`` the parts of ``speedup_lost`` that it is the sum of, and
+    ``runner_up`` the cause with the next greatest part. ``doubt`` says
     why its figures or those of its base are in doubt: then a cause is named only if the quiet
     trials alone show the same, if it is a lock for which threads waited longer than others can have
     made them, or if it is ``contamination``; else ``cause`` is ``in doubt``, and
@@ -176,6 +179,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = 0
     missing: dict[str, str] = {}
     share: Estimate | None = None
+    share_parts: tuple[str, ...] = ()
     runner_up: RunnerUp | None = None
     speedup: float | None = None
     speedup_possible: float | None = None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from concurve.findings.explanation import Cause, CellExplanation, Explanation
+from collections.abc import Sequence
+
+from concurve.estimate import Estimate
+from concurve.findings.explanation import Cause, CellExplanation, Explanation, RunnerUp
+from concurve.words import listed, percent
 
 #: In the order from the ideal to what was measured.
 LOSSES: dict[str, str] = {
@@ -79,20 +83,84 @@ _PART_OF: dict[Cause, str] = {
 }
 
 
+def _parts_of(known: Sequence[str], cause: Cause) -> Sequence[str]:
+    """The parts that a cause is of, or that it is named after, where these are not known."""
+    return known or (_PART_OF.get(cause, cause),)
+
+
+def told_parts(cell: CellExplanation) -> str:
+    """The parts of the lost speed-up that a share is the sum of, with what they cost, where they
+    are not the one that the cause is named after, or are more than all: ``waiting (locks, I/O) 0.33
+    and waiting for a CPU 0.04``. Else empty."""
+    parts = _shown_parts(cell, cell.share_parts)
+    own = _PART_OF.get(cell.cause, cell.cause)
+    is_more = sum(_amount(cell, part) for part in parts) - cell.lost >= LOST_MIN
+    # What wall time went by without workers is told with its amount, as the evidence.
+    if not parts or (parts == [own] and (not is_more or own == cell.cause)):
+        return ""
+    said = _with_amounts(cell, parts)
+    return f"{said}; other parts win some back" if is_more else said
+
+
+def _amount(cell: CellExplanation, part: str) -> float:
+    return cell.speedup_lost.get(part, 0.0)
+
+
+def _shown_parts(cell: CellExplanation, parts: Sequence[str]) -> list[str]:
+    """Those that do not read 0.00, the greatest first."""
+    shown = [part for part in parts if part in LOSSES and abs(_amount(cell, part)) >= LOST_MIN]
+    return sorted(shown, key=lambda part: -_amount(cell, part))
+
+
+def _with_amounts(cell: CellExplanation, parts: Sequence[str]) -> str:
+    amounts = ((part, _amount(cell, part)) for part in parts)
+    return listed([f"{LOSSES[it]} {'−' if of < 0 else ''}{abs(of):.2f}" for it, of in amounts])
+
+
+def next_lost(cell: CellExplanation, second: RunnerUp) -> str:
+    """What comes next, with its share and what it is the sum of: ``serial work, 12 %``."""
+    what = lost_to(second.cause)
+    if second.cause == "none" and second.parts:
+        what = LOSSES[second.parts[0]]
+    share = second.share
+    of = "" if share is None or says_nothing(share) else f", {percent(share.value)}"
+    parts = _shown_parts(cell, second.parts)
+    is_own = second.cause == "none" or parts == [_PART_OF.get(second.cause, second.cause)]
+    several = f" ({_with_amounts(cell, parts)})" if of and parts and not is_own else ""
+    return f"{what}{of}{several}"
+
+
+#: An interval of a share that begins below this, and ends as close to all, says nothing.
+_NOTHING = 0.05
+
+
+def says_nothing(share: Estimate) -> bool:
+    """May it be next to nothing of the loss, and more than half of it, or nearly all?"""
+    low, high = share.low, share.high
+    if low is None or high is None:
+        return False
+    return (low < _NOTHING and high - low > 0.5) or high - low > 0.75
+
+
 def greater_part(cell: CellExplanation) -> str:
-    """That another part of the lost speed-up seems greater than that of the cause, and is not for
-    sure: ``More CPU time may take more of it (0.14), but not for sure.`` Empty where none is."""
+    """That another part of the lost speed-up seems greater than what is told, and is not for sure:
+    ``More CPU time may take more of it (0.14), but not for sure.`` Empty where none is."""
     share, second = cell.share, cell.runner_up
     if share is None or cell.speedup_possible is None or not cell.speedup_lost:
         return ""
-    part = max(cell.speedup_lost, key=lambda name: cell.speedup_lost[name])
-    told = [cell.cause, *([second.cause] if second is not None else [])]
-    amount = cell.speedup_lost[part]
-    is_told = part in [_PART_OF.get(cause, cause) for cause in told]
-    if is_told or part not in LOSSES or amount <= max(share.value * cell.lost, LOST_MIN):
-        return ""
-    what = f"{LOSSES[part][:1].upper()}{LOSSES[part][1:]}"
-    return f"{what} may take more of it ({amount:.2f}), but not for sure."
+    told = {*_parts_of(cell.share_parts, cell.cause)}
+    if second is not None:
+        told.update(_parts_of(second.parts, second.cause))
+    left = [part for part in LOSSES if part in cell.speedup_lost and part not in told]
+    part = max(left, key=lambda name: cell.speedup_lost[name], default="")
+    amount = _amount(cell, part)
+    what = f"{LOSSES[part][:1].upper()}{LOSSES[part][1:]}" if part else ""
+    if part and amount > max(share.value * cell.lost, LOST_MIN):
+        return f"{what} may take more of it ({amount:.2f}), but not for sure."
+    after = None if second is None or second.is_indistinct else second.share
+    if part and after is not None and amount > max(after.value * cell.lost, LOST_MIN):
+        return f"{what} may come before it ({amount:.2f}), but not for sure."
+    return ""
 
 
 def loss_named(cell: CellExplanation) -> str:

@@ -80,6 +80,13 @@ class SecondCause(msgspec.Struct, frozen=True, omit_defaults=True):
     is_indistinct: Annotated[
         bool, about("The evidence cannot tell it apart from the cause; left out if it can.")
     ] = False
+    parts: Annotated[
+        tuple[Part, ...],
+        about(
+            "The parts of speedup_lost that the share is of; left out where that is not divided. "
+            "Where the cause is none, only these are known."
+        ),
+    ] = ()
 
 
 class SiteHolders(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -229,6 +236,13 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
         Excess | None,
         about("The part of the loss that the cause stands for, from 0 to 1, with its interval."),
     ] = None
+    share_parts: Annotated[
+        tuple[Part, ...],
+        about(
+            "The parts of speedup_lost whose sum, over all that is lost, is the share; left out "
+            "where that is not divided."
+        ),
+    ] = ()
     runner_up: SecondCause | None = None
     server_cpu_ns: Annotated[
         Excess | None,
@@ -321,6 +335,7 @@ def _cell(cell: CellExplanation) -> ExplainedCell:
         trials=cell.trials,
         missing=cell.missing,
         share=None if cell.share is None else _figure(cell.share),
+        share_parts=cell.share_parts,
         runner_up=_second(cell.runner_up),
         server_cpu_ns=None if cell.server_cpu is None else _figure(cell.server_cpu),
         speedup=cell.speedup,
@@ -366,7 +381,7 @@ def _second(found: RunnerUp | None) -> SecondCause | None:
     if found is None:
         return None
     share = None if found.share is None else found.share.value
-    return SecondCause(found.cause, share, found.is_indistinct)
+    return SecondCause(found.cause, share, found.is_indistinct, found.parts)
 
 
 def _intervals(figures: Mapping[str, Estimate]) -> Iterator[tuple[str, list[float]]]:

@@ -44,6 +44,9 @@ from concurve.report.losses import (
     losses_of,
     lost_speedup,
     lost_to,
+    next_lost,
+    says_nothing,
+    told_parts,
 )
 from concurve.report.sections.confirmation import confirmation_section
 from concurve.terms import Level
@@ -72,8 +75,6 @@ _SITES_SHOWN = 4
 _SITE_READINGS_MIN = 2
 #: A smaller share of the loss is not told.
 _SHARE_TOLD_MIN = 0.25
-#: An interval of a share that begins below this, and ends as close to all, says nothing.
-_NOTHING = 0.05
 #: From so many cells on that others on the machine disturbed, it is said once for all of them.
 _ALIKE_MIN = 3
 _TONES = {"contamination": Tone.WARNING, "in doubt": Tone.WARNING, "none": Tone.PLAIN}
@@ -433,16 +434,17 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
         said = f" {what} is {share_of_loss(share)} of {loss}"
         if says_nothing(share):
             said = f" How much of {loss} that is, these trials do not say"
+        elif not is_short and (parts := told_parts(cell)):
+            said = f"{said}: {parts}"
     if second is None or not is_next_told:
         return f"{said}.{_greater(cell, is_short=is_short)}" if said else ""
     if second.is_indistinct:
         apart = f"the evidence cannot tell it apart from {lost_to(second.cause)}"
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
-    of = "" if second.share is None else f", {fmt.percent(second.share.value)}"
     is_more = share is not None and second.share is not None and share.value < second.share.value
     is_told = share is not None and not says_nothing(share)
     order = "a greater part" if is_used_up and is_more and is_told else "next"
-    what = f"{lost_to(second.cause)}{of}."
+    what = f"{next_lost(cell, second)}."
     if second.place and cell.place != second.place:
         what = f"{what} {second.place}"
     if not said:
@@ -467,14 +469,6 @@ def share_of_loss(share: Estimate) -> str:
 def is_share_told(share: Estimate | None) -> bool:
     """Is the share of a cause known, and worth telling?"""
     return share is not None and share.value >= _SHARE_TOLD_MIN and not says_nothing(share)
-
-
-def says_nothing(share: Estimate) -> bool:
-    """May it be next to nothing of the loss, and more than half of it, or nearly all?"""
-    low, high = share.low, share.high
-    if low is None or high is None:
-        return False
-    return (low < _NOTHING and high - low > 0.5) or high - low > 0.75
 
 
 def _total(cell: CellExplanation, scale: fmt.Scale) -> Cell:

@@ -42,7 +42,7 @@ from concurve.report.document import (
     Section,
     Tone,
 )
-from concurve.report.losses import lost_to
+from concurve.report.losses import lost_to, told_parts
 from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence, few
 from concurve.report.sections.limits import (
@@ -423,7 +423,9 @@ def _of_the_rest(cell: CellExplanation) -> str:
     if is_little or not is_named or not is_share_told(cell.share):
         return ""
     assert cell.share is not None, "it is told"
-    said = f" Of the loss, {share_of_loss(cell.share)} is {lost_to(cell.cause)}."
+    parts = told_parts(cell)
+    of = f" ({parts})" if parts else ""
+    said = f" Of the loss, {share_of_loss(cell.share)} is {lost_to(cell.cause)}{of}."
     return " ".join(filter(None, (said, cell.place)))
 
 

@@ -1,0 +1,211 @@
+"""A share that is told can be recomputed from the table of the lost speed-up beside it."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from concurve.explain import weights
+from concurve.explain.accounts import Account, account
+from concurve.explain.breakdown import Breakdown, breakdown
+from concurve.explain.causes import cause_of, further_verdicts
+from concurve.explain.hot import Hot
+from concurve.explain.losses import loss_of, sure_parts
+from concurve.explain.verdict import Case, Verdict
+from concurve.explain.weights import NAMED_MIN, Weight, outweighed, weigh
+from concurve.findings.explanation import CellExplanation
+from concurve.report import format as fmt
+from concurve.report.losses import LOSSES, lost_to
+from concurve.report.sections.limits import certainty
+from concurve.wire.record import HotFunction, HotRecord
+from tests.explain.test_losses import ASKED, BASE, joining, program, worker
+from tests.helpers.explaining import Thread, record
+
+CASES = 80
+TRIALS = 6
+FIRST_SHARE = r" That is ([\d.]+ %)(?: \[.*?\])? of the lost speed-up \(.*?\)(: .*?)?[;.] "
+SECOND = r"; (?:next|a greater part): (.*?)(?:, ([\d.]+) %)?(?: \((.*?)\))?\. "
+AMOUNT = r"([^,]+?) (−?\d\.\d\d)(?:, | and |$)"
+
+
+def noisy(rng: random.Random, level: int, noise: float) -> Breakdown:
+    """A cell whose threads run, wait for a CPU and for one another, end early, or are not there at
+    first, each trial a little different."""
+    at_futexes, queued, late = rng.choice((0, 0.1, 0.4)), rng.choice((0, 0, 0.1)), rng.random()
+    lived = rng.choice((1.0, 0.8)), rng.choice((1.0, 1.0, 0.5))
+    alone, wall = rng.choice((0.0, 0.0, 0.3)), rng.uniform(0.5, 0.9)
+
+    def varied(value: float) -> float:
+        return max(0.0, value * (1 + noise * rng.gauss(0, 1)))
+
+    def threads() -> list[Thread]:
+        futex, queue = varied(at_futexes), varied(queued)
+        cpu = max(0.0, min(0.99, 1.0 - futex - queue - 0.01 * late))
+        made = [
+            worker(cpu, min(1.0, life * (1 - alone)), 300 if at_futexes else 3,
+                   futex=min(futex, 1 - cpu), queue=queue)
+            for life in (*lived, *[lived[0]] * (level - 2))
+        ]  # fmt: skip
+        return [*made, joining(varied(alone))]
+
+    words = [(60, level)] if at_futexes else []
+    accounts = [one_trial(level, threads(), varied(wall), words) for _ in range(TRIALS)]
+    found = breakdown(accounts)
+    assert found is not None
+    return found
+
+
+def one_trial(
+    level: int, threads: list[Thread], wall: float, words: Sequence[tuple[int, ...]]
+) -> Account:
+    found = account(record(program(threads, wall, words=words)), ASKED, level)
+    assert found is not None
+    return found
+
+
+def told(own: Breakdown, verdict: Verdict, found: Weight) -> CellExplanation:
+    loss = loss_of(own, BASE)
+    assert loss is not None
+    return CellExplanation(
+        parameters={},
+        cause=verdict.cause,
+        evidence="",
+        limit=verdict.limit,
+        share=found.share,
+        share_parts=found.parts,
+        runner_up=found.runner_up,
+        speedup=loss.speedup,
+        speedup_possible=loss.possible,
+        speedup_lost=loss.parts,
+    )
+
+
+def share_in(cell_told: CellExplanation, parts: tuple[str, ...]) -> float:
+    """A share by the table alone."""
+    amount = sum(cell_told.speedup_lost[part] for part in parts)
+    return min(1.0, max(0.0, amount / cell_told.lost))
+
+
+def test_each_share_that_is_told_is_that_of_its_parts_in_the_table() -> None:
+    rng = random.Random(7)
+    shares = seconds = several = 0
+    for _ in range(CASES):
+        own = noisy(rng, rng.choice((2, 2, 4)), rng.choice((0.005, 0.03, 0.15)))
+        case = Case(own, BASE, False)
+        verdict = outweighed(case, cause_of(own, BASE))
+        found = weigh(case, verdict)
+        if found.share is None:
+            continue
+        it, second = told(own, verdict, found), found.runner_up
+        assert found.share.value == pytest.approx(share_in(it, found.parts), abs=1e-9)
+        assert found.share.low is not None and found.share.high is not None
+        assert found.share.low <= found.share.value <= found.share.high
+        said = f"{certainty(it)} "
+        first = re.match(FIRST_SHARE, said)
+        if first:
+            shares += 1
+            assert first[1] == fmt.percent(share_in(it, found.parts))
+            if first[2]:
+                several += 1
+                amounts = [float(a.replace("−", "-")) for _, a in re.findall(AMOUNT, first[2])]
+                rounding = 0.006 * (len(LOSSES) + 1)
+                assert sum(amounts) == pytest.approx(
+                    sum(it.speedup_lost[part] for part in found.parts), abs=rounding
+                )
+        if second is None or second.is_indistinct:
+            continue
+        seconds += 1
+        assert second.share is not None and not set(second.parts) & set(found.parts)
+        assert second.share.value == pytest.approx(share_in(it, second.parts), abs=1e-9)
+        after = re.search(SECOND, said)
+        if first and after and after[2]:
+            name = LOSSES[second.parts[0]] if second.cause == "none" else lost_to(second.cause)
+            assert after[1] == name
+            assert f"{after[2]} %" == fmt.percent(share_in(it, second.parts))
+    assert shares > CASES / 4 and seconds > CASES / 10 and several
+
+
+def test_what_comes_next_is_the_greatest_of_what_is_left() -> None:
+    rng = random.Random(11)
+    checked = 0
+    for _ in range(CASES):
+        own = noisy(rng, 2, 0.02)
+        case = Case(own, BASE, False)
+        verdict = outweighed(case, cause_of(own, BASE))
+        found = weigh(case, verdict)
+        if found.share is None or (found.runner_up and found.runner_up.is_indistinct):
+            continue
+        it = told(own, verdict, found)
+        left = {part for part in sure_parts(own, BASE) if part not in found.parts}
+        most = max((share_in(it, (part,)) for part in left), default=0.0)
+        if found.share.value > 1 - NAMED_MIN or most < NAMED_MIN:
+            assert found.runner_up is None or found.runner_up.share is not None
+            continue
+        checked += 1
+        assert found.runner_up is not None and found.runner_up.share is not None
+        assert found.runner_up.share.value >= most - 1e-9
+    assert checked > 10
+
+
+def locked(walls: list[float], hot: HotRecord | None = None) -> Breakdown:
+    """Two workers that wait as long at a lock in each trial, by the wall times: the rest of these
+    is CPU time, of which the base takes 1."""
+    accounts = []
+    for wall in walls:
+        futex = 0.18 / wall
+        held = worker(1 - futex, futex=futex, switches=300)
+        made = one_trial(2, [held, held, joining()], wall, [(60, 2)])
+        accounts.append(made._replace(hot=Hot(made.cpu_ns, hot) if hot else None))
+    found = breakdown(accounts)
+    assert found is not None
+    return found
+
+
+#: More CPU time, surely; and within its noise.
+MORE = [0.86, 0.87, 0.88, 0.86, 0.87, 0.88]
+MAY_BE_MORE = [0.60, 0.97, 0.64, 0.95, 0.68, 0.90]
+
+
+def sampled(function: str) -> HotRecord:
+    """Samples in one function."""
+    place = HotFunction(file="libx.so", samples=400, first=0, function=function)
+    return HotRecord(samples=400, listed=(place,))
+
+
+def test_more_cpu_time_within_its_noise_is_no_lock_that_spins() -> None:
+    own = locked(MAY_BE_MORE, sampled("s_lock"))
+    verdict = outweighed(Case(own, BASE, False), cause_of(own, BASE))
+    assert verdict.cause == "lock" and "spin" not in verdict.words
+    found = weigh(Case(own, BASE, False), verdict)
+    assert "waiting" in found.parts and "cpu" not in found.parts
+
+
+@pytest.mark.parametrize(("function", "parts"), [("s_lock", True), ("work", False)])
+def test_more_cpu_time_is_that_of_a_lock_only_where_samples_show_it(
+    function: str, parts: bool
+) -> None:
+    own = locked(MORE, sampled(function))
+    verdict = outweighed(Case(own, BASE, False), cause_of(own, BASE))
+    found = weigh(Case(own, BASE, False), verdict)
+    assert ("cpu" in found.parts and verdict.cause == "lock") == parts
+    assert "not sampled" not in cause_of(own, BASE).words
+    unsampled = cause_of(locked(MORE), BASE)
+    assert unsampled.cause != "lock" or unsampled.parts == ("futex",)
+
+
+def test_a_part_without_a_known_cause_comes_next_by_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its cause is not known, but it is the second greatest, and the table shows it."""
+    own = locked(MORE, sampled("work"))
+    lock = Verdict("lock", "", parts=("futex",))
+    every = further_verdicts
+    monkeypatch.setattr(weights, "further_verdicts", lambda case: [
+        it for it in every(case) if it.parts != ("cpu",)])  # fmt: skip
+    found = weigh(Case(own, BASE, False), lock)
+    assert found.runner_up is not None and found.runner_up.parts == ("cpu",)
+    assert found.runner_up.cause == "none"
+    assert re.search(r"; next: more CPU time, \d+ %\.", certainty(told(own, lock, found)))
