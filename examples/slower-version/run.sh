@@ -6,7 +6,7 @@
 cp "$HERE/renderer.py" .
 
 # Both versions are levels of one run: their trials are interleaved, so what the machine does affects both alike.
-concurve sweep -P version old,new --repeats 40..40 --max-time 120s -- python3 renderer.py {version}
+concurve sweep -P version old,new --repeats 40 --max-time 120s -- python3 renderer.py {version}
 
 # Exit code 10 says that --fail-on was met: in CI it would stop the build.
 concurve compare last --factor version --levels old,new --fail-on slower || echo "exit code $?"

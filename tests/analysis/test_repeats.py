@@ -22,4 +22,4 @@ from concurve.findings.repeats import repeats_options
 def test_an_allowance_that_would_not_hold_is_told_with_the_trials(
     seconds: float | None, allowed: float | None, options: str
 ) -> None:
-    assert repeats_options(88, seconds, allowed) == f"--repeats 88..88{options}"
+    assert repeats_options(88, seconds, allowed) == f"--repeats 88{options}"

@@ -23,7 +23,7 @@ Examples:
       --target './mine --threads {threads}'
   concurve run enqueue-io-threads --set target=redis --set io-threads=4
       --set cpus=2 --attach 4711 --server redis://127.0.0.1:6379
-  concurve run run:20261121-0912 --set threads=4 --repeats 10..10
+  concurve run run:20261121-0912 --set threads=4 --repeats 10
 
 concurve studies lists the packaged ones. The options of the protocol hold for each study of a
 campaign. --set, --target, --attach and --server point a study at a system of your own. run:RUN is

@@ -177,7 +177,7 @@ def more_words(run: str, effort: str, setting: Mapping[str, Level], trials: int)
     """
     if not 2 <= trials <= MORE_MAX:
         raise StudyError(f"{trials} more trials", f"a number from 2 to {MORE_MAX}")
-    words = ["run", f"run:{run}", f"--effort={effort}", f"--repeats={trials}..{trials}"]
+    words = ["run", f"run:{run}", f"--effort={effort}", f"--repeats={trials}"]
     for name, level in setting.items():
         text = _word(joined_levels([level]))
         if "=" in name or not _is_read_as(level, text):

@@ -213,7 +213,8 @@ def _more_trials(protocol: Protocol, wide: Sequence[CellFindings], primary: str)
     if trials > TRIALS_MAX:
         return ""
     least = rules.repeats_min if are_capped else trials
-    options = f"--repeats {least}..{max(trials, rules.repeats_max)}"
+    most = max(trials, rules.repeats_max)
+    options = f"--repeats {most}" if least == most else f"--repeats {least}..{most}"
     running = sum(not cell.skipped for cell in protocol.cells)
     seconds = protocol.seconds_of(trials * running)
     time = ""
