@@ -368,7 +368,7 @@ def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:
     assert "Use" not in sentences(found) and "No setting" not in sentences(found)
     compared = compare_levels(found, "version")
     assert second in compared.advice, "the report and the comparison name one number"
-    assert re.match(r"(\d+) trials of each .*: --repeats \1\.\.\1 in a new run", second)
+    assert re.match(r"(\d+) trials of each .*: --repeats \1 in a new run", second)
 
 
 def test_smaller_settings_that_may_be_as_good_are_told_with_what_they_may_cost(
@@ -554,7 +554,7 @@ def test_where_the_trials_do_not_decide_what_seems_best_and_what_may_be_as_good_
     leader = best.leader["threads"]
     assert said.startswith(f"Not decided: {leader} threads seem best, ")
     assert " may be as good. " in said and "Use" not in said.split()
-    assert re.search(r"About (\d+) trials of each would decide: --repeats \1\.\.\1 in a", said)
+    assert re.search(r"About (\d+) trials of each would decide: --repeats \1 in a", said)
     assert found.cell_to_explain is not None
     assert best.trials is not None and best.trials > 3
     shown = [line.plain for line in lines(brief_run_document(found), 90)]
