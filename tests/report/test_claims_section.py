@@ -27,7 +27,7 @@ def test_what_would_decide_is_said_in_trials_and_time() -> None:
     assert (
         "Of 4 undecided claims, 9 trials of each cell would decide 2 (about 5 min), 40 trials of "
         "each cell would decide 3; for 1 no number can be computed. That has a power of 80 %, if "
-        "the truth is as measured: --repeats 40..40 in a new run."
+        "the truth is as measured: --repeats 40 in a new run."
     ) in text.replace("\\", "").replace("\n", " ")
 
 

@@ -131,7 +131,7 @@ def test_a_malformed_form_is_refused(body: bytes) -> None:
 def test_more_trials_of_a_cell_are_a_run_of_it_alone() -> None:
     setting: dict[str, Level] = {"threads": 4, "sync": "none", "ratio": 0.5}
     found = parsed(forms.more_words("20261123-0912", "quick", setting, 12))
-    assert found["study"] == "run:20261123-0912" and found["repeats"] == "12..12"
+    assert found["study"] == "run:20261123-0912" and found["repeats"] == "12"
     assert found["levels"] == ("threads=4", "sync=none", "ratio=0.5")
     assert found["effort"] == "quick"
 

@@ -79,11 +79,11 @@ def confirm_cause(store: Store, row: RunRow, asked: Confirming) -> str | None:
         parse_duration(asked.budget or BUDGET, "--budget"),
         recorder,
     )
+    if recorder.why_not:
+        note(f"note: no line of Java will be named: {recorder.why_not}")
     refuse_useless(made, reach)
     if reach.why_not:
         note(f"note: the lock cannot be held longer: {reach.why_not}")
-    if recorder.why_not:
-        note(f"note: no line of Java will be named: {recorder.why_not}")
     seed = draw_seed() if asked.seed is None else asked.seed
     if asked.dry_run:
         with inside(head.folder, f"run {head.id}"):

@@ -237,7 +237,8 @@ def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = Fals
         parts.append("where all trials are the same, ± is the step of their readings")
     if not terse and _by_blocks(findings, {column.name for column in columns}):
         parts.append("speed-ups compare neighbouring trials, not these medians")
-    if wider := _wider_brackets(findings, columns):
+    wider = _wider_brackets(findings, columns)
+    if wider and not (terse and marks):
         parts.append(wider)
     parts += [words for mark, words in _MARKS.items() if mark in marks]
     return "; ".join(parts)
