@@ -143,10 +143,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_lock_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has a store and a measurement lock of its own."""
-    monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setenv("CONCURVE_DB", str(tmp_path / "concurve.db"))
+def _own_lock_and_store(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Each test has a store and a measurement lock of its own. Pytest takes longer to make a folder
+    and to remove it than most tests run: only those that ask for one have it."""
+    has_folder = "tmp_path" in request.fixturenames
+    folder = (
+        request.getfixturevalue("tmp_path")
+        if has_folder
+        else Path(tempfile.mkdtemp(prefix="concurve-test-"))
+    )
+    monkeypatch.setenv("CONCURVE_LOCK", str(folder / "lock"))
+    monkeypatch.setenv("CONCURVE_DB", str(folder / "concurve.db"))
+    yield
+    if not has_folder:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
