@@ -115,10 +115,11 @@ SIMULATIONS = {
 #: The files that take longest, the longest first: they begin first, so that none of them runs alone
 #: at the end, while the other processes of `make test` have nothing left to do.
 LONG = (
-    "benches/test_benches.py", "analysis/test_judging_noise.py", "studies/test_tpcb_multicore.py",
-    "cli/test_cli.py", "studies/test_kernel_mode.py", "subjects/test_storage.py",
-    "cli/test_streams.py", "benches/test_simulated_runs.py", "studies/test_over_hosts.py",
-    "subjects/test_server_damage.py",
+    "benches/test_benches.py", "studies/test_tpcb_multicore.py", "cli/test_cli.py",
+    "servers/test_servers_databases.py", "cli/test_streams.py", "studies/test_kernel_mode.py",
+    "benches/test_simulated_runs.py", "analysis/test_judging_noise.py", "subjects/test_storage.py",
+    "measuring/test_resume_after_kill.py", "models/test_misfit.py", "models/test_properties.py",
+    "cli/test_secrets.py", "studies/test_over_hosts.py", "subjects/test_server_damage.py",
 )  # fmt: skip
 
 
