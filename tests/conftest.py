@@ -115,10 +115,11 @@ SIMULATIONS = {
 #: The files that take longest, the longest first: they begin first, so that none of them runs alone
 #: at the end, while the other processes of `make test` have nothing left to do.
 LONG = (
-    "benches/test_benches.py", "analysis/test_judging_noise.py", "studies/test_tpcb_multicore.py",
-    "cli/test_cli.py", "studies/test_kernel_mode.py", "subjects/test_storage.py",
-    "cli/test_streams.py", "benches/test_simulated_runs.py", "studies/test_over_hosts.py",
-    "subjects/test_server_damage.py",
+    "benches/test_benches.py", "studies/test_tpcb_multicore.py", "cli/test_cli.py",
+    "servers/test_servers_databases.py", "cli/test_streams.py", "studies/test_kernel_mode.py",
+    "benches/test_simulated_runs.py", "analysis/test_judging_noise.py", "subjects/test_storage.py",
+    "measuring/test_resume_after_kill.py", "models/test_misfit.py", "models/test_properties.py",
+    "cli/test_secrets.py", "studies/test_over_hosts.py", "subjects/test_server_damage.py",
 )  # fmt: skip
 
 
@@ -143,10 +144,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_lock_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has a store and a measurement lock of its own."""
-    monkeypatch.setenv("CONCURVE_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setenv("CONCURVE_DB", str(tmp_path / "concurve.db"))
+def _own_lock_and_store(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Each test has a store and a measurement lock of its own. Pytest takes longer to make a folder
+    and to remove it than most tests run: only those that ask for one have it."""
+    has_folder = "tmp_path" in request.fixturenames
+    folder = (
+        request.getfixturevalue("tmp_path")
+        if has_folder
+        else Path(tempfile.mkdtemp(prefix="concurve-test-"))
+    )
+    monkeypatch.setenv("CONCURVE_LOCK", str(folder / "lock"))
+    monkeypatch.setenv("CONCURVE_DB", str(folder / "concurve.db"))
+    yield
+    if not has_folder:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

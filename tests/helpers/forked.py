@@ -35,6 +35,10 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 #: Descriptors of a request: standard input, output and error, and where its end is told.
 STREAMS = 4
 
+#: An environment in which no effort has a disturbed trial redone, which no option of a command
+#: says. Beside other tests most trials are disturbed, and a run takes twice as long.
+NO_REDO = {"CONCURVE_TEST_NO_REDO": "1"}
+
 SERVER_ENDED = "the server of the commands has ended; its error output says why"
 
 
@@ -273,6 +277,16 @@ def become(request: Mapping[str, object], streams: Sequence[int]) -> None:
     sys.path[0] = str(Path(argv[0]).parent)
 
 
+def never_redo() -> None:
+    """Have the rules of all efforts without redos, in this child."""
+    import msgspec
+
+    from concurve.definition.study import DEFAULT_RULES
+
+    for effort, rules in DEFAULT_RULES.items():
+        DEFAULT_RULES[effort] = msgspec.structs.replace(rules, redo_max=0)
+
+
 def end_at_once(code: object) -> None:
     """End this child as Python ends, but for taking all modules apart: nothing depends on it, and
     it would copy the memory that is shared, which takes longer than most commands."""
@@ -313,6 +327,8 @@ if __name__ == "__main__":
     gc.freeze()  # children leave it where it is, and share its memory
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     serve(socket.socket(fileno=int(sys.argv[1])))
+    if NO_REDO.keys() <= os.environ.keys():
+        never_redo()
     from concurve.cli import main
 
     try:

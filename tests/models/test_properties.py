@@ -16,6 +16,7 @@ from concurve.models.batch import stack
 from concurve.models.curve import make_curve
 from concurve.models.fit import fit, interval
 from concurve.models.solver import minimise, residuals
+from tests.helpers.counts import few_or_many
 
 #: Shrinking a failure takes minutes and does not help here.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -46,10 +47,24 @@ def figures(result: FitResult, name: str) -> dict[str, float]:
 
 
 @given(gammas, alphas, betas, ratios)
-@settings(max_examples=4, deadline=None, phases=PHASES)
+@settings(max_examples=2, deadline=None, phases=PHASES)
 def test_data_without_noise_are_recovered(
     gamma: float, alpha: float, beta: float, ratio: float
 ) -> None:
+    are_recovered(gamma, alpha, beta, ratio)
+
+
+@pytest.mark.soak
+@given(gammas, alphas, betas, ratios)
+@settings(max_examples=20, deadline=None, phases=PHASES)
+def test_many_data_without_noise_are_recovered(
+    gamma: float, alpha: float, beta: float, ratio: float
+) -> None:
+    are_recovered(gamma, alpha, beta, ratio)
+
+
+def are_recovered(gamma: float, alpha: float, beta: float, ratio: float) -> None:
+    """Each model finds the parameters of its own curve."""
     truths: dict[str, dict[str, float]] = {
         "linear": {"gamma": gamma},
         "amdahl": {"gamma": gamma, "alpha": alpha},
@@ -91,7 +106,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 def test_a_batch_gives_what_each_curve_gives_alone() -> None:
-    curves = [noisy(seed, trials=1 + seed % 3) for seed in range(6)]
+    curves = [noisy(seed, trials=1 + seed % 3) for seed in range(4)]
     curves[3] = (curves[3][0][:12], curves[3][1][:12])
     together = fit_many(curves)
     for (n, x), result in zip(curves, together, strict=True):
@@ -303,12 +318,13 @@ def any_curve(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("count", few_or_many(5, 60))
 @given(st.integers(0, 1000))
 @settings(max_examples=1, deadline=None, phases=PHASES)
-def test_any_curve_gets_an_answer(absolute: bool, part: int) -> None:
+def test_any_curve_gets_an_answer(absolute: bool, count: int, part: int) -> None:
     """Nonsense in, no crash and no figure outside its interval out. Many at once: alone, each takes
     as long as all together."""
-    curves = [any_curve(seed) for seed in range(13 * part, 13 * part + 13)]
+    curves = [any_curve(seed) for seed in range(count * part, count * part + count)]
     for result in fit_many(curves, absolute=absolute):
         assert sum(item.weight for item in result.models) == pytest.approx(1)
         for item in result.models:

@@ -24,6 +24,7 @@ from concurve.report.charts.workers import bars
 from concurve.store import Store
 from tests.helpers import real
 from tests.helpers.columns import column_samples
+from tests.helpers.forked import NO_REDO
 from tests.helpers.lacking import lacking
 from tests.helpers.planned import argv, study_of
 
@@ -178,7 +179,7 @@ def lab(tmp_path: Path) -> Iterator[real.Lab]:
 def test_a_tiny_version_runs_whole(lab: real.Lab, name: str) -> None:
     if LACKING.get(name):
         pytest.skip(LACKING[name])
-    cache = {"XDG_CACHE_HOME": str(lab.folder / "cache")}
+    cache = {"XDG_CACHE_HOME": str(lab.folder / "cache"), **NO_REDO}
     done = lab.run("run", f"campaign/{name}/study.toml", "--effort", "quick",
                    "--export-json", "run.json", **cache)  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -23,6 +23,7 @@ from concurve.definition.catalogue import find
 from concurve.host.temporary import remove_abandoned
 from concurve.planning.plan import make_plan
 from tests.helpers import real
+from tests.helpers.forked import NO_REDO
 from tests.helpers.lacking import lacking
 from tests.helpers.planned import argv, study_of
 
@@ -217,7 +218,7 @@ def lab(tmp_path: Path) -> Iterator[real.Lab]:
 def test_a_tiny_version_runs_whole(lab: real.Lab, name: str) -> None:
     if LACKING.get(name):
         pytest.skip(LACKING[name])
-    cache = {"XDG_CACHE_HOME": str(lab.folder / "cache")}
+    cache = {"XDG_CACHE_HOME": str(lab.folder / "cache"), **NO_REDO}
     file = f"campaign/{name}/study.toml"
     done = lab.run("run", file, "--effort", "quick", "--export-json", "run.json", **cache)
     assert done.returncode == 0, done.stderr

@@ -25,6 +25,7 @@ from concurve.definition import catalogue
 from concurve.errors import HostError
 from concurve.host import mounts, native
 from tests.helpers import real
+from tests.helpers.forked import NO_REDO
 from tests.helpers.postgres import Server
 from tests.helpers.turns import turn
 
@@ -167,7 +168,7 @@ def tiny_study(lab: real.Lab, name: str, **factors: list[str] | list[int]) -> No
 
 
 def ran(lab: real.Lab) -> dict[str, Any]:
-    done = lab.run("run", "study.toml", "--effort", "quick", "--export-json", "run.json")
+    done = lab.run("run", "study.toml", "--effort", "quick", "--export-json", "run.json", **NO_REDO)
     assert done.returncode == 0, done.stderr
     exported: dict[str, Any] = json.loads((lab.folder / "run.json").read_text(encoding="utf-8"))
     return exported

@@ -102,16 +102,20 @@ def group_can_be(pattern: str, begin: str, text: str) -> bool:
     return any(compiled(f"(?:{part})").fullmatch(text) for part in _group_parts(pattern, begin))
 
 
-def _group_parts(pattern: str, begin: str) -> Iterator[str]:
-    """What stands within the groups whose names begin so."""
+@lru_cache(maxsize=64)
+def _group_parts(pattern: str, begin: str) -> tuple[str, ...]:
+    """What stands within the groups whose names begin so: of one group hundreds of texts are
+    asked."""
     opened: list[tuple[str, int]] = []
+    found: list[str] = []
     for part in _PARTS.finditer(pattern):
         if part[0].startswith("("):
             opened.append((part[1] or "", part.end()))
         elif part[0] == ")" and opened:
             name, at = opened.pop()
             if name.startswith(begin):
-                yield pattern[at : part.start()]
+                found.append(pattern[at : part.start()])
+    return tuple(found)
 
 
 # -- what the trial runner reads as well --------------------------------------------------------
