@@ -44,6 +44,8 @@ pub struct Used {
     pub low_priority_ns: u64,
     /// CPU time of the kernel's threads. They are none of these processes.
     pub kernel_ns: u64,
+    /// CPU time of the process that was named as the laboratory. It is none of these either.
+    pub laboratory_ns: u64,
     /// Why processes may be missing.
     pub missing: Option<String>,
 }
@@ -94,12 +96,18 @@ impl Others {
         self.cpu_ns.len() * 10 >= self.total * 9
     }
 
-    /// What was used since `earlier`.
-    pub fn since(&self, earlier: &Self, proc_fs: &ProcFs) -> Used {
-        self.since_within(earlier, proc_fs, PASS_NS_MAX)
+    /// What was used since `earlier`. `laboratory` is the process that measures, if it is known.
+    pub fn since(&self, earlier: &Self, laboratory: Option<u32>, proc_fs: &ProcFs) -> Used {
+        self.since_within(earlier, laboratory, proc_fs, PASS_NS_MAX)
     }
 
-    fn since_within(&self, earlier: &Self, proc_fs: &ProcFs, ns_max: u64) -> Used {
+    fn since_within(
+        &self,
+        earlier: &Self,
+        laboratory: Option<u32>,
+        proc_fs: &ProcFs,
+        ns_max: u64,
+    ) -> Used {
         // Those that used most first: the time may not be enough to read the files of all.
         let mut busiest: Vec<(u64, u32)> = self
             .cpu_ns
@@ -123,6 +131,10 @@ impl Others {
             };
             if stat.is_kernel {
                 used.kernel_ns += ns;
+                continue;
+            }
+            if laboratory == Some(pid) {
+                used.laboratory_ns += ns;
                 continue;
             }
             if is_low_priority(&stat) {
@@ -225,6 +237,8 @@ mod tests {
     /// Flags of tasks.
     const USER: u64 = 0x0040_0000;
     const KERNEL: u64 = 0x0420_8040;
+    /// The process that measures.
+    const LABORATORY: u32 = 9000;
     /// The time of the earlier pass.
     const BEFORE_TICKS: u64 = 50;
 
@@ -263,7 +277,8 @@ mod tests {
         }
 
         fn since(&self, before: &Others) -> Used {
-            self.take().since_within(before, &self.proc_fs(), u64::MAX)
+            self.take()
+                .since_within(before, Some(LABORATORY), &self.proc_fs(), u64::MAX)
         }
 
         fn proc_fs(&self) -> ProcFs {
@@ -330,6 +345,19 @@ mod tests {
     }
 
     #[test]
+    fn the_laboratory_is_no_stranger() {
+        let mut made = Made::new("laboratory");
+        made.process(LABORATORY, USER, 0, 10, 5);
+        made.process(11, USER, 0, 10, 5);
+        let before = made.take();
+        made.process(LABORATORY, USER, 5, 90, 5);
+        made.process(11, USER, 0, 30, 5);
+        let used = made.since(&before);
+        assert_eq!(used_ms(&used), [(11, 20)]);
+        assert_eq!((used.laboratory_ns, used.low_priority_ns), (80 * MS, 0));
+    }
+
+    #[test]
     fn a_pass_that_was_cut_short_says_so_and_invents_nothing() {
         let mut made = Made::new("cut");
         made.process(10, USER, 0, 1000, 5);
@@ -350,7 +378,7 @@ mod tests {
         made.process(10, USER, 0, 1000, 5);
         let before = made.take();
         made.process(10, USER, 0, 1500, 5);
-        let used = made.take().since_within(&before, &made.proc_fs(), 0);
+        let used = made.take().since_within(&before, None, &made.proc_fs(), 0);
         assert_eq!(used_ms(&used), []);
         let missing = used.missing.unwrap();
         assert!(missing.starts_with("of 1 processes that used the CPUs, the 0 that used most"));

@@ -184,3 +184,8 @@ pub fn page_bytes() -> u64 {
     // SAFETY: no pointers.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as u64 }
 }
+/// The process that started this one; none if it has ended.
+pub fn parent() -> Option<u32> {
+    let parent = getppid().as_raw() as u32;
+    (parent > 1).then_some(parent)
+}

@@ -74,7 +74,7 @@ impl Snapshot {
     }
 
     /// Differences since `self`; `own_cpu_ns` is what the roles and the runner used, `others` were there
-    /// at the begin, and `is_own` says which processes belong to attached roles.
+    /// at the begin, and `is_own` says which processes belong to roles.
     pub fn until(
         self,
         end: &Self,
@@ -127,10 +127,14 @@ impl Snapshot {
         let capacity_ns = wall_ns * u64::from(record.cpus.unwrap_or(1).min(FOREIGN_CPUS_MAX));
         let noticed_ns = (FOREIGN_TICKS_MIN * tick_ns).max(capacity_ns / FOREIGN_PART_MIN);
         if let Some(foreign_ns) = record.foreign_cpu_ns.filter(|it| *it >= noticed_ns) {
-            let used = Others::take(proc_fs).without(is_own).since(others, proc_fs);
+            let used =
+                Others::take(proc_fs)
+                    .without(is_own)
+                    .since(others, process::parent(), proc_fs);
             // The kernel's threads count as the trial's own: they write back what the roles wrote, handle
-            // their packets, and drive their loop devices.
-            let foreign_ns = foreign_ns.saturating_sub(used.kernel_ns);
+            // their packets, and drive their loop devices. The laboratory is no stranger: what it
+            // does meanwhile, such as its line of progress, belongs to measuring.
+            let foreign_ns = foreign_ns.saturating_sub(used.kernel_ns + used.laboratory_ns);
             record.foreign_cpu_ns = Some(foreign_ns);
             if foreign_ns >= noticed_ns {
                 record.foreign_low_priority_ns = Some(used.low_priority_ns.min(foreign_ns));

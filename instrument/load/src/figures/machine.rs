@@ -4,7 +4,7 @@
 use concurve_clock::{monotonic_ns, process_cpu_ns};
 use concurve_probe::others::{OtherProcess, Others};
 use concurve_probe::proc_fs::ProcFs;
-use concurve_probe::process::tick_ns;
+use concurve_probe::process::{parent, tick_ns};
 use concurve_reporter::Reporter;
 
 use crate::called;
@@ -65,7 +65,7 @@ impl MachineBefore {
     pub fn busy_since(&self, has_server: bool) -> Option<String> {
         let has_server = has_server || called::beside_attached();
         let now = Reading::of(&self.proc_fs)?;
-        let used = Others::take(&self.proc_fs).since(&self.others, &self.proc_fs);
+        let used = Others::take(&self.proc_fs).since(&self.others, parent(), &self.proc_fs);
         busy(self.at, now, &used.most, has_server)
     }
 }

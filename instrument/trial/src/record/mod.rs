@@ -90,9 +90,10 @@ fn machine(trial: &mut Trial, first_ns: u64, end_ns: u64, runner_cpu_ns: u64) ->
     let own_cpu_ns = runner_cpu_ns + trial.probing_cpu_ns + trial.unattributed_cpu_ns + of_roles;
     let proc_fs = &trial.host.proc_fs;
     let end = Snapshot::take(proc_fs);
+    // One that has ended may still be there, while the kernel takes it apart.
     let is_own = |pid: u32| {
         let mut attached = trial.roles.iter().filter_map(|role| role.attached.as_ref());
-        attached.any(|attached| attached.has(pid))
+        trial.ledger.role_of(pid).is_some() || attached.any(|attached| attached.has(pid))
     };
     let mut timeline = std::mem::take(&mut trial.sampler.timeline);
     timeline.close(end.busy_by_cpu(), end_ns);

@@ -51,6 +51,26 @@ while True:
         client.sendall(b'x')
 ";
 
+/// The same in a new process, which it does not wait for: it stays in the table of processes.
+const NEGLIGENT: &str = "\
+import os, socket, time
+listening = socket.create_server(('127.0.0.1', 0))
+print(listening.getsockname()[1], flush=True)
+while True:
+    client, _ = listening.accept()
+    with client:
+        seconds = float(client.recv(64))
+        ended, end_of_child = os.pipe()
+        if os.fork() == 0:
+            end = time.process_time() + seconds
+            while time.process_time() < end:
+                pass
+            os._exit(0)
+        os.close(end_of_child)
+        os.read(ended, 1)
+        client.sendall(b'x')
+";
+
 /// A running process that no trial has started.
 struct Victim {
     child: Child,
@@ -178,6 +198,32 @@ fn what_it_used_before_is_not_counted() {
     );
     for thread in &server.threads.listed {
         assert!(thread.usage.cpu_ns.unwrap() < 100_000_000, "{thread:?}");
+    }
+}
+
+#[test]
+fn a_process_of_it_that_has_ended_is_no_stranger() {
+    let victim = Victim::running(NEGLIGENT);
+    // Others are looked for where they used the machine.
+    let mut stranger = Command::new(python())
+        .args(["-c", "while True: pass"])
+        .spawn()
+        .unwrap();
+    let record = record(Trial::of([victim.role(), victim.client(0.0, 3.0, 0.0)]));
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+    let strangers = &record.machine.foreign_processes;
+    // On a busy machine, those of others are named.
+    assert!(!strangers.is_empty(), "{:?}", record.machine);
+    if taskstats_granted() {
+        let own = &record.roles[0].threads.listed;
+        assert_eq!(own.len(), 4, "its own, and one for each question");
+        for thread in own {
+            assert!(
+                strangers.iter().all(|it| it.pid != thread.tid),
+                "{strangers:?}"
+            );
+        }
     }
 }
 
