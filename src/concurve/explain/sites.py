@@ -21,6 +21,7 @@ from concurve.findings.explanation import (
     SampledStacks,
     WaitSite,
 )
+from concurve.findings.places import place_of
 from concurve.wire.record import SiteRecord, SitesRecord
 from concurve.words import percent
 
@@ -175,7 +176,8 @@ def _where(site: WaitSite) -> str:
 
 
 def _line(site: WaitSite) -> str:
-    return f" ({PurePath(site.file).name}:{site.line})" if site.file and site.line else ""
+    place = place_of(site.file, site.line)
+    return f" ({place})" if place else ""
 
 
 def _place(site: SiteRecord) -> tuple[object, ...]:

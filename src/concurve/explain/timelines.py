@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import PurePath
 
 from concurve.analysis.run import StoredRun
 from concurve.analysis.timelines import FirstTrialReader
 from concurve.explain.sites import short_name
+from concurve.findings.places import place_of
 from concurve.findings.timelines import ThreadLane, ThreadState, ThreadTimelines, TrialThreads
 from concurve.terms import Level
 from concurve.wire.record import RoleRecord, SiteRecord, ThreadTimeline, TrialRecord
@@ -99,5 +99,6 @@ def _states(
 
 
 def _place(site: SiteRecord) -> str:
-    line = f" ({PurePath(site.file).name}:{site.line})" if site.file and site.line else ""
+    place = place_of(site.file, site.line)
+    line = f" ({place})" if place else ""
     return f"{short_name(site.function)}{line}" if site.function else ""

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import fsum
-from pathlib import PurePath
 
 from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.again import run_again
 from concurve.findings.explanation import UNNAMED, CellExplanation, Explanation, WaitSite
+from concurve.findings.places import place_of
 from concurve.findings.run import Report
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -404,7 +404,7 @@ def _left_out(cells: Sequence[CellExplanation]) -> str:
 
 
 def _line(site: WaitSite) -> Cell:
-    return f"{PurePath(site.file).name}:{site.line}" if site.file and site.line else Missing()
+    return place_of(site.file, site.line) or Missing()
 
 
 def _count(number: int) -> Number:
