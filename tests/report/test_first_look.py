@@ -244,8 +244,18 @@ def test_a_condition_in_doubt_is_answered_on_a_line() -> None:
     )  # fmt: skip
     document = brief_run_document(report, limits=limits)
     text = [line.plain for line in lines(document, 80)]
-    assert any(re.fullmatch(r"With lock=none, in doubt: .* seems best.*\.", line) for line in text)
-    assert any(line.startswith("With lock=coarse, in doubt: ") for line in text)
+    assert any(re.fullmatch(r"With lock=none, in doubt: .* seem best.*\.", line) for line in text)
+    assert any(re.fullmatch(r"With lock=coarse, in doubt: .*\.", line) for line in text)
+
+
+def test_a_short_answer_has_the_interval_of_the_whole_one() -> None:
+    report = under_locks(("none", "coarse"), 10**9)
+    told = overview.answers(report, (), Room(1, 1, doubts=False))
+    assert told is not None
+    (short,) = re.findall(r"With lock=none, in doubt: [^']*", str(told))
+    (whole,) = (it.sentence for it in report.sentences if it.short and "none" in it.sentence)
+    (interval,) = re.findall(r"× as fast as 1 \[[\d., ]+\]", whole)
+    assert interval in short, "it holds for the choice among several, as that of the whole one"
 
 
 def test_a_notebook_shows_a_run_whose_base_is_not_among_the_first_cells() -> None:

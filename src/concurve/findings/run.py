@@ -121,11 +121,14 @@ _MAY_LIMIT = ": the client may limit"
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sentence of the answer. ``kind`` groups them: answer, warning, or note. Those with the
     same ``subject`` say the same of several cells: where room is short, the first stands for all.
+    ``short`` says the same in about a line, for a view that has room for no more; empty where the
+    sentence is short already.
     """
 
     kind: Literal["answer", "warning", "note"]
     sentence: str
     subject: str = ""
+    short: str = ""
 
 
 def is_reported(item: Finding) -> bool:

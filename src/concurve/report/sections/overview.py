@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 
 from concurve import words
-from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
     CPUS,
@@ -168,10 +167,8 @@ def _told(findings: Findings, room: Room) -> list[Finding]:
         return every
     told = []
     for number, item in enumerate(every):
-        under = next((it for it in findings.conditions if _is_under(item, it)), None)
-        if under is not None:
-            sentence = _short_answer(findings, under) or item.sentence
-            told.append(msgspec.structs.replace(item, sentence=sentence))
+        if any(_is_under(item, it) for it in findings.conditions):
+            told.append(msgspec.structs.replace(item, sentence=item.short or item.sentence))
         elif number < room.answers:
             told.append(item)
     return told
@@ -188,43 +185,6 @@ def _is_under(item: Finding, condition: BestFinding) -> bool:
     """Is this the answer under a condition?"""
     begun = f"With {fmt.setting(condition.group)}"
     return item.sentence.startswith((f"{begun}: ", f"{begun} it is "))
-
-
-def _short_answer(findings: Findings, condition: BestFinding) -> str:
-    """The answer under a condition in about a line, where it is in doubt; empty where it is not.
-    The table has the speed-ups, and a warning why it is in doubt."""
-    if not condition.is_tentative or condition.recommended is not None:
-        return ""
-    begun = f"With {fmt.setting(condition.group)}, in doubt"
-    if found := condition.disagreement:
-        quiet, every = fmt.setting(found.quiet), fmt.setting(found.every)
-        return f"{begun}: quiet trials point to {quiet}, all to {every}."
-    are_all_alike = len(condition.as_good) == condition.compared - 1
-    if are_all_alike and _is_no_faster(findings, condition):
-        return f"{begun}: no setting seems better than the others."
-    others = ", others may be as good" if condition.as_good else ""
-    speedup, fast = _speedup_of_leader(findings, condition), ""
-    if speedup is not None and speedup.value > 1:
-        bounds = (speedup.low, speedup.high)
-        span = "" if None in bounds else " [{:.3g}, {:.3g}]".format(*bounds)
-        fast = f" ({speedup.value:.3g}× as fast{span})"
-    return f"{begun}: {fmt.setting(condition.leader)} seems best{fast}{others}."
-
-
-def _is_no_faster(findings: Findings, condition: BestFinding) -> bool:
-    """Is the setting with the best figure no faster than its base, block by block?"""
-    speedup = _speedup_of_leader(findings, condition)
-    return speedup is not None and speedup.value <= 1
-
-
-def _speedup_of_leader(findings: Findings, condition: BestFinding) -> Estimate | None:
-    """How many times as fast as its base the setting with the best figure is, block by block;
-    ``None`` for the base itself, and where that is not known."""
-    wanted = {**condition.group, **condition.leader}.items()
-    cell = next((it for it in findings.cells if wanted <= it.parameters.items()), None)
-    if cell is None or cell.base in (None, cell.index) or "speedup" not in cell.indicators:
-        return None
-    return cell.indicators["speedup"]
 
 
 def warnings(
