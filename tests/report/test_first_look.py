@@ -248,6 +248,22 @@ def test_a_condition_in_doubt_is_answered_on_a_line() -> None:
     assert any(re.fullmatch(r"With lock=coarse, in doubt: .*\.", line) for line in text)
 
 
+def test_a_short_line_in_doubt_says_what_the_figures_point_to_and_where_it_stands() -> None:
+    report = under_locks(("none", "coarse"), 10**9)
+    pointed: tuple[tuple[Cause, str] | None, ...] = (("cpu", "CPUs"), None)
+    limits = tuple(
+        Limit(group, CellExplanation(parameters=cell.parameters, cause="in doubt", trials=5,
+                                     evidence="…", doubt="the machine was not quiet during …",
+                                     seeming=seeming))
+        for (group, cell), seeming in zip(report.limits_by, pointed, strict=True)
+    )  # fmt: skip
+    told = overview.answers(report, limits, Room(1, 1, doubts=False))
+    assert told is not None
+    more = f"(concurve explain {report.run.id})."
+    assert f"'seemingly the CPUs, in doubt {more}'" in str(told)
+    assert f"'no cause is named: the machine was not quiet {more}'" in str(told)
+
+
 def test_a_short_answer_has_the_interval_of_the_whole_one() -> None:
     report = under_locks(("none", "coarse"), 10**9)
     told = overview.answers(report, (), Room(1, 1, doubts=False))

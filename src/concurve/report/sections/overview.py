@@ -320,7 +320,9 @@ def _not_found(limit: Limit, stops: dict[str, Level] | None) -> str:
     cell, compared = limit.cell, _begin(limit.cell)
     _, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
-        return f"no cause is named: {cell.doubt}."
+        seemingly = _seemingly(cell)
+        pointed = f" The figures in doubt point to {seemingly}." if seemingly else ""
+        return f"no cause is named: {cell.doubt}.{pointed}"
     if cell.few and cell.cause in _NAMED:
         return f"it cannot be said: {_too_few(cell)}"
     if cell.cause in _NAMED:
@@ -411,7 +413,11 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragrap
     """The ``whole`` line in fewer words: a cause with its setting, not what an operation takes."""
     cell = limit.cell
     if cell.cause == "in doubt":
-        text = "no cause is named: the machine was not quiet."
+        more = f"(concurve explain {findings.run.id})"
+        seemingly = _seemingly(cell)
+        text = f"no cause is named: the machine was not quiet {more}."
+        if seemingly:
+            text = f"seemingly {seemingly}, in doubt {more}."
     elif cell.few or cell.cause not in _NAMED or cell.is_at_ceiling or cell.loses_nothing:
         return whole
     else:
@@ -424,8 +430,17 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragrap
     return Paragraph(text, lead=whole.lead)
 
 
+def _seemingly(cell: CellExplanation) -> str:
+    """The cause that figures in doubt point to, inside a sentence; empty where they say none."""
+    if cell.seeming is None or cell.few:
+        return ""
+    cause, limit = cell.seeming
+    found = msgspec.structs.replace(cell, cause=cause, limit=limit, runner_up=None)
+    return _lower(_cause(found)).removesuffix(".")
+
+
 def _too_few(cell: CellExplanation) -> str:
-    """How many trials are in where these are too few for a limit."""
+    """How many trials are in, where these are too few for a limit, and how many are enough."""
     return f"too few trials are in ({cell.few})."
 
 
