@@ -15,11 +15,12 @@ from concurve.findings.run import PRECISION, Finding, Report
 from concurve.report.document import Chart, List, Section, Table, walk
 from concurve.report.html import to_html
 from concurve.report.sections import overview
-from concurve.report.sections.figures import first
+from concurve.report.sections.figures import brief, first
 from concurve.report.sections.overview import Room, limited
 from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import SCREEN, lines, report_line
 from concurve.store import Store
+from tests.analysis.test_own_latencies import run_of_wrk
 from tests.analysis.test_quiet import run_with
 from tests.helpers.made import made_run
 from tests.report import samples
@@ -160,6 +161,20 @@ def test_a_precision_that_was_missed_is_told_where_its_warning_has_no_room() -> 
         assert (said in last) if said else (missed.sentence in last)
     alone = msgspec.structs.replace(crowded, sentences=(*others, first[0], missed))
     assert f"{begun}: --all" in str(warned(alone, Room(9, 1))[-1])
+
+
+def test_a_latency_for_which_a_table_has_no_room_is_named_and_so_is_what_is_said_of_it() -> None:
+    found = run_of_wrk(1.5)
+    (table, *_) = brief(found, terse=True).blocks
+    assert isinstance(table, Table) and table.legend is not None
+    others = [column for column in table.columns if "latency" not in column.name]
+    assert table.legend(others).endswith("; no room for latency by wrk")
+    assert "no room" not in table.legend(table.columns)
+    (whole, *_) = brief(found).blocks
+    assert isinstance(whole, Table) and whole.legend is not None
+    assert "no room" not in whole.legend(others), "it names what it leaves out"
+    (last,) = (item for item in warned(Report.of_figures(found), Room(9, 0)))
+    assert "1 more warning (latency by wrk): --all" in str(last)
 
 
 def warned(report: Report, room: Room) -> tuple[Any, ...]:

@@ -37,6 +37,12 @@ _WANTED = (
 _LATENCY = re.compile(r"(?:\b|_)latency_\w*p(50|99)$")
 _MEAN_LATENCY = re.compile(r"(?:\b|_)latency_(nano|micro|milli)?seconds$")
 
+
+def is_latency(name: str) -> bool:
+    """Is this a latency that a reader of a load looks for?"""
+    return bool(_LATENCY.search(name) or _MEAN_LATENCY.search(name))
+
+
 #: The part of the rate that a load was asked for which it had.
 _KEPT = re.compile(r"(?:\b|_)rate_asked_share$")
 

@@ -245,9 +245,12 @@ def _left_out(
     of every run: who reads the table goes by it."""
     answers = len(list(_of_kind(findings, "answer"))) - len(_told(findings, room))
     missed = [item for item in warnings if item.subject == PRECISION]
-    counts = {"more answer": answers, "more warning": len(warnings) - len(missed)}
+    others = [item for item in warnings if item not in missed]
+    counts = {"more answer": answers, "more warning": len(others)}
     said = [f"{item.sentence.partition(' %')[0]} %" for item in missed]
     said += [fmt.count(number, what) for what, number in counts.items() if number]
+    if len(others) == 1 and others[0].subject and not is_reported(others[0]):
+        said[-1] += f" ({others[0].subject})"
     more = f"{words.listed(said)}: --all" if said else ""
     rejects = rejected.summary(findings, with_doubts=False) if with_rejects else ""
     return ". ".join(filter(None, (rejects, more)))
