@@ -498,6 +498,65 @@ def _doubt_of_several() -> Said:
     return busy((4, 2, 1), lambda block, n: True, "steal")
 
 
+def _doubt_under_conditions(
+    few: Sequence[float], more: Sequence[float], threads: tuple[int, ...] = (1, 2, 4)
+) -> Said:
+    """Trials under two loads that all were disturbed, which take turns at these times: with one
+    thread, and with more."""
+    each = {
+        (load, str(n)): itertools.cycle(few if n == 1 else more) for load in "12" for n in threads
+    }
+    return made_run(
+        Store(), lambda load, n: next(each[load, n]), cv=0, rules=STEADY, conditions=("load",),
+        steal=lambda spec: 10**9, load=(1, 2), threads=threads,
+    )  # fmt: skip
+
+
+STEADY = Rules(repeats_min=6, repeats_max=6, redo_max=0, redo_share=0.0)
+ALIKE = (1.0, 1.25, 0.95)
+
+
+@kind("in-doubt-under-a-condition", "With load=1: .* may be as good")
+def _two_of_three_in_doubt() -> Said:
+    return _doubt_under_conditions((2.0, 2.1, 1.95), ALIKE)
+
+
+@kind("in-doubt-under-a-condition-one-seems-best", "With load=1: .* [Tt]he figures point to")
+def _one_of_two_in_doubt() -> Said:
+    return _doubt_under_conditions((2.0, 2.1, 1.95), ALIKE, (1, 2))
+
+
+@kind("in-doubt-under-a-condition-all-alike", "With load=1: ")
+def _all_alike_in_doubt() -> Said:
+    return _doubt_under_conditions(ALIKE, ALIKE)
+
+
+@kind("in-doubt-under-a-condition-many-alike", "With load=1: ")
+def _many_alike_in_doubt() -> Said:
+    return _doubt_under_conditions(ALIKE, ALIKE, (1, 2, 3, 4, 5, 6, 7))
+
+
+@kind("in-doubt-under-a-condition-many-as-good", "With load=1: ")
+def _many_as_good_in_doubt() -> Said:
+    return _doubt_under_conditions((2.0, 2.1, 1.95), ALIKE, (1, 2, 3, 4, 5, 6, 7))
+
+
+@kind("undisturbed-trials-point-elsewhere-under-a-condition", "With load=1: .* undisturbed")
+def _pointing_under_conditions() -> Said:
+    """Of two threads the trials that nothing disturbed are slow."""
+    slow = {"1": (1.0, 1.0), "2": (0.5, 1.5)}
+
+    def is_disturbed(spec: TrialSpec) -> bool:
+        return int(spec.trial.split("/")[2]) % 3 > 0
+
+    turns = {(load, n): itertools.count() for load in "12" for n in "12"}
+    return made_run(
+        Store(), lambda load, n: slow[n][next(turns[load, n]) % 3 == 0], rules=STEADY,
+        conditions=("load",), steal=lambda spec: 10**9 * is_disturbed(spec),
+        load=(1, 2), threads=(1, 2),
+    )  # fmt: skip
+
+
 @kind("one-worker-in-doubt", "Use 2 threads. threads=1 was disturbed in 22 of 24 trials;")
 def _given_back() -> Said:
     return run_with({"1": 22})

@@ -215,6 +215,47 @@ def test_trials_that_this_allowance_would_not_hold_are_advised_with_one_that_doe
     assert ("in a new run (about " in found.decide) == (block_seconds is not None)
 
 
+@pytest.mark.parametrize(("had", "least"), [(0, 5), (3, 5), (5, 6), (12, 13)])
+def test_no_advice_repeats_the_run_whatever_of_it_is_set_aside(had: int, least: int) -> None:
+    """The spread of the trials that are left says that a few of them decide."""
+    plan = make_plan(small_study(n=(1, 2)), "quick", 1)
+    columns = by_block([1.0, 1.01, 0.99], [1.03, 1.05, 1.0])
+    wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
+    (found,) = best_settings(plan, columns, wall, had=had)
+    assert found.trials is not None and found.trials >= least
+    assert f"--repeats {found.trials}" in found.decide
+    unclear = by_block([1.0, 1.25, 0.95], [0.9, 1.2, 1.0])
+    (told,) = best_settings(plan, unclear, wall, had=had)
+    assert told.is_open and told.trials is not None and told.trials >= least
+
+
+@pytest.mark.parametrize(("had", "advised"), [(2, 5), (3, 5), (7, 8)])
+def test_two_blocks_do_not_say_how_many_trials_would_decide(had: int, advised: int) -> None:
+    """Of two blocks, the spread may be none by chance."""
+    plan = make_plan(small_study(n=(1, 2)), "quick", 1)
+    wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
+    (found,) = best_settings(plan, by_block([1.0, 1.2], [1.01, 1.21]), wall, had=had)
+    assert found.trials is None
+    assert found.decide == (
+        "2 trials of each to compare are too few to say how many would decide: "
+        f"--repeats {advised} in a new run"
+    )
+
+
+def test_a_run_is_not_told_to_do_again_what_it_did() -> None:
+    """One of three trials of each setting was disturbed and is set aside."""
+    times = {"1": iter((1.0, 1.02, 1.0)), "2": iter((1.01, 1.0, 1.03))}
+    found = made_run(
+        Store(), lambda n: next(times[n]), cv=0, threads=(1, 2),
+        rules=Rules(repeats_min=3, repeats_max=3, redo_max=0, redo_share=0.0),
+        steal=lambda spec: 10**9 if spec.trial.split("/")[2] == "1" else 0,
+    )  # fmt: skip
+    best = found.best_overall
+    assert best is not None and best.is_open
+    assert [cell.indicators["wall_seconds"].n for cell in found.cells] == [2, 2]
+    assert "--repeats 5 in a new run" in best.decide
+
+
 def test_more_trials_than_anybody_runs_are_no_advice() -> None:
     plan = make_plan(small_study(n=(1, 2)), "normal", 1)
     columns = by_block([1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9])
@@ -429,7 +470,7 @@ def test_what_smaller_settings_may_cost_is_told_of_those_that_it_holds_for(store
     plan = make_plan(small_study(Rules(), threads=(1, 2, 4)), "normal", 1)
 
     def told(item: BestFinding) -> str:
-        (said,), _ = answers_of(plan, [gain], (item,), "wall_seconds")
+        (said,), _, _ = answers_of(plan, [gain], (item,), "wall_seconds")
         return said.partition("Use ")[2]
 
     assert told(best) == "4; 1 and 2 may be as good."

@@ -62,7 +62,8 @@ def said(name: str) -> str:
     every = sentences(name)
     found = [item for item in every if re.match(begins, item.sentence)]
     assert found, (begins, [item.sentence for item in every])
-    return f"{found[0].kind}:\n{textwrap.fill(found[0].sentence, 98)}\n"
+    short = f"in short:\n{textwrap.fill(found[0].short, 98)}\n" if found[0].short else ""
+    return f"{found[0].kind}:\n{textwrap.fill(found[0].sentence, 98)}\n{short}"
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -164,7 +164,7 @@ def test_an_upper_end_that_tells_nothing_is_not_said(
     one, two = made_run(Store(), lambda threads: 1 / int(threads), threads=(1, 2)).cells
     speedup = Estimate(value=10.2, low=interval[0], high=interval[1], n=3)
     gain = Greatest("", two, one, is_gain=True, by="", speedup=speedup)
-    assert answers_of(plan, [gain], ()) == ([said], [])
+    assert answers_of(plan, [gain], ()) == ([said], [], {})
 
 
 def test_versions_are_compared_by_the_time_that_was_asked_for() -> None:

@@ -424,8 +424,8 @@ def test_single_trials_bear_no_interval(store: Store) -> None:
 
 @pytest.mark.parametrize(
     ("trials", "fails", "few"),
-    [(2, (), "2 of threads=4, 2 of threads=1"),
-     (3, ("1",), "3 of threads=4, none of threads=1"),
+    [(2, (), "2 of threads=4, 2 of threads=1; 3 of each are enough"),
+     (3, ("1",), "3 of threads=4, none of threads=1; 3 of each are enough"),
      (3, (), "")],
 )  # fmt: skip
 def test_a_short_answer_names_no_limit_from_too_few_trials(
@@ -436,8 +436,12 @@ def test_a_short_answer_names_no_limit_from_too_few_trials(
     last = found.cells[-1]
     assert (last.cause, last.few) == ("cpu", few), "explain says what the figures show"
     text = line_of(last).text
+    shown = "\n".join(line.plain for line in lines(explanation_document(found), 200))
+    assert ("cpu ?: With" in shown) == bool(few), "both views have the same doubt"
+    assert ("! Too few trials are in to name a cause (" in shown) == bool(few)
     if few:
         assert text == f"it cannot be said: too few trials are in ({few})."
+        assert "3 of each are enough). What they point to is marked ?." in shown
     else:
         assert text.startswith("the 2 CPUs.")
 
@@ -548,6 +552,7 @@ def test_no_cause_is_named_for_figures_in_doubt(store: Store) -> None:
     for cell in withheld:
         assert cell.doubt.startswith("the machine was not quiet during 9 of 10 trials of threads=")
         assert not cell.limit
+        assert cell.seeming is not None and cell.seeming[0] not in ("none", "in doubt")
     shown = "\n".join(line.plain for line in lines(explanation_document(found), 100))
     assert shown.count("No cause is named") == 1
     assert shown.count("not quiet") == 1

@@ -66,6 +66,28 @@ def test_it_is_said_early_and_once() -> None:
     ]
 
 
+def test_another_run_is_not_taken_for_this_one() -> None:
+    (said,) = told(Disturbances(), beside(concurve=0.6, make=0.3), 4)
+    assert "disturbed so far: others took 0.9 CPUs, another concurve run 0.6 of them;" in said
+    loads = {"may_load_a_stranger": True, "names_a_server": True}
+    assert "--attach" not in told(Disturbances(**loads), beside(concurve=0.6), 4)[0]
+
+
+@pytest.mark.parametrize(
+    ("stolen", "make", "said"),
+    [
+        (0.6, 0.2, "the hypervisor took 0.6 CPUs, others 0.2;"),
+        (0.08, 0.06, "the hypervisor took 0.1 CPUs;"),
+        (0.6, 0.0, "the hypervisor took 0.6 CPUs;"),
+    ],
+)
+def test_the_hypervisor_is_none_of_the_others(stolen: float, make: float, said: str) -> None:
+    record = beside(make=make)
+    machine = msgspec.structs.replace(record.machine, steal_ns=round(1e9 * stolen))
+    stealing = msgspec.structs.replace(record, machine=machine)
+    assert f"disturbed so far: {said}" in told(Disturbances(), stealing, 4)[0]
+
+
 def test_few_of_many_are_not_told() -> None:
     found = Disturbances()
     assert told(found, beside(), 0, quiet=20) == []

@@ -15,11 +15,12 @@ from concurve.findings.run import PRECISION, Finding, Report
 from concurve.report.document import Chart, List, Section, Table, walk
 from concurve.report.html import to_html
 from concurve.report.sections import overview
-from concurve.report.sections.figures import first
+from concurve.report.sections.figures import brief, first
 from concurve.report.sections.overview import Room, limited
 from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import SCREEN, lines, report_line
 from concurve.store import Store
+from tests.analysis.test_own_latencies import run_of_wrk
 from tests.analysis.test_quiet import run_with
 from tests.helpers.made import made_run
 from tests.report import samples
@@ -162,6 +163,20 @@ def test_a_precision_that_was_missed_is_told_where_its_warning_has_no_room() -> 
     assert f"{begun}: --all" in str(warned(alone, Room(9, 1))[-1])
 
 
+def test_a_latency_for_which_a_table_has_no_room_is_named_and_so_is_what_is_said_of_it() -> None:
+    found = run_of_wrk(1.5)
+    (table, *_) = brief(found, terse=True).blocks
+    assert isinstance(table, Table) and table.legend is not None
+    others = [column for column in table.columns if "latency" not in column.name]
+    assert table.legend(others).endswith("; no room for latency by wrk")
+    assert "no room" not in table.legend(table.columns)
+    (whole, *_) = brief(found).blocks
+    assert isinstance(whole, Table) and whole.legend is not None
+    assert "no room" not in whole.legend(others), "it names what it leaves out"
+    (last,) = (item for item in warned(Report.of_figures(found), Room(9, 0)))
+    assert "1 more warning (latency by wrk): --all" in str(last)
+
+
 def warned(report: Report, room: Room) -> tuple[Any, ...]:
     """The lines with the warnings of a view with so much room."""
     (found,) = overview.warnings(report, room)
@@ -244,8 +259,34 @@ def test_a_condition_in_doubt_is_answered_on_a_line() -> None:
     )  # fmt: skip
     document = brief_run_document(report, limits=limits)
     text = [line.plain for line in lines(document, 80)]
-    assert any(re.fullmatch(r"With lock=none, in doubt: .* seems best.*\.", line) for line in text)
-    assert any(line.startswith("With lock=coarse, in doubt: ") for line in text)
+    assert any(re.fullmatch(r"With lock=none, in doubt: .* seem best.*\.", line) for line in text)
+    assert any(re.fullmatch(r"With lock=coarse, in doubt: .*\.", line) for line in text)
+
+
+def test_a_short_line_in_doubt_says_what_the_figures_point_to_and_where_it_stands() -> None:
+    report = under_locks(("none", "coarse"), 10**9)
+    pointed: tuple[tuple[Cause, str] | None, ...] = (("cpu", "CPUs"), None)
+    limits = tuple(
+        Limit(group, CellExplanation(parameters=cell.parameters, cause="in doubt", trials=5,
+                                     evidence="…", doubt="the machine was not quiet during …",
+                                     seeming=seeming))
+        for (group, cell), seeming in zip(report.limits_by, pointed, strict=True)
+    )  # fmt: skip
+    told = overview.answers(report, limits, Room(1, 1, doubts=False))
+    assert told is not None
+    more = f"(concurve explain {report.run.id})."
+    assert f"'seemingly the CPUs, in doubt {more}'" in str(told)
+    assert f"'no cause is named: the machine was not quiet {more}'" in str(told)
+
+
+def test_a_short_answer_has_the_interval_of_the_whole_one() -> None:
+    report = under_locks(("none", "coarse"), 10**9)
+    told = overview.answers(report, (), Room(1, 1, doubts=False))
+    assert told is not None
+    (short,) = re.findall(r"With lock=none, in doubt: [^']*", str(told))
+    (whole,) = (it.sentence for it in report.sentences if it.short and "none" in it.sentence)
+    (interval,) = re.findall(r"× as fast as 1 \[[\d., ]+\]", whole)
+    assert interval in short, "it holds for the choice among several, as that of the whole one"
 
 
 def test_a_notebook_shows_a_run_whose_base_is_not_among_the_first_cells() -> None:

@@ -296,6 +296,10 @@ def test_no_cause_is_named_on_a_busy_machine() -> None:
     )  # fmt: skip
     short = f"no cause is named: {doubt}."
     assert line_of(unsure).text == short
+    pointed = msgspec.structs.replace(unsure, seeming=("lock", ""))
+    assert line_of(pointed).text == f"{short} The figures in doubt point to locks."
+    few = msgspec.structs.replace(pointed, few="2 of n=2; 3 are enough")
+    assert line_of(few).text == short
 
 
 def test_a_resource_that_the_cause_names_is_not_named_again() -> None:

@@ -52,6 +52,7 @@ from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import (
     REPORT_TRIALS,
+    Cause,
     CellExplanation,
     Explanation,
     Limit,
@@ -72,8 +73,8 @@ from concurve.terms import Level, joined_levels
 TRIALS_READ = 200
 #: A cause in doubt is named if so many quiet trials of a cell say the same: one has no spread.
 QUIET_TRIALS_MIN = 2
-#: With fewer trials of a cell or of its base, a short answer names no limit: it has no room for how
-#: little that is.
+#: With fewer trials of a cell or of its base, a short answer names no limit, as it has no room for
+#: how little that is, and ``explain`` says that what it names is in doubt.
 TRIALS_TOLD_MIN = 3
 #: What an operation is, by what is counted.
 _OPERATION: dict[Counted, str] = {
@@ -359,6 +360,7 @@ def _cell(
         index=cell.index,
         limit="" if is_withheld else verdict.limit,
         doubt=doubt,
+        seeming=_seeming(verdict) if is_withheld else None,
         base=base_cell.parameters if base is not None else None,
         per_operation={name: own.estimate(name) for name in known},
         by_kind={kind: own.estimate(kind) for kind in KINDS} if own.sampled else {},
@@ -405,15 +407,24 @@ def _ceiling(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> int | 
 def _few(
     cell: CellFindings, base: CellFindings, breakdowns: dict[int, Breakdown], findings: Findings
 ) -> str:
-    """How many trials a cell and its base have, where one has too few for a short answer; else
-    empty."""
+    """How many trials a cell and its base have, and how many are enough, where one has too few to
+    name a limit; else empty."""
     sides = [cell] if base.index == cell.index else [cell, base]
     known = {side.index: breakdowns.get(side.index) for side in sides}
     trials = {index: found.trials if found else 0 for index, found in known.items()}
     if min(trials.values()) >= TRIALS_TOLD_MIN:
         return ""
     said = (f"{trials[it.index] or 'none'} of {_levels(it, findings) or 'it'}" for it in sides)
-    return ", ".join(said)
+    each = " of each" if len(sides) > 1 else ""
+    return f"{', '.join(said)}; {TRIALS_TOLD_MIN}{each} are enough"
+
+
+def _seeming(verdict: Verdict) -> tuple[Cause, str] | None:
+    """The cause that figures in doubt point to, with its limit; ``None`` where there is none, or
+    another one may be it as well."""
+    if verdict.cause == "none" or verdict.either is not None:
+        return None
+    return verdict.cause, verdict.limit
 
 
 def _shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:

@@ -148,13 +148,15 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     ``runner_up`` the cause with the next greatest part. ``doubt`` says
     why its figures or those of its base are in doubt: then a cause is named only if the quiet
     trials alone show the same, if it is a lock for which threads waited longer than others can have
-    made them, or if it is ``contamination``; else ``cause`` is ``in doubt``, and
-    ``evidence`` what the figures in doubt say. ``sites`` are the places in the
+    made them, or if it is ``contamination``; else ``cause`` is ``in doubt``,
+    ``evidence`` what the figures in doubt say, and ``seeming`` the cause and the ``limit`` that
+    they point to, if it is one alone. ``sites`` are the places in the
     program where threads waited for locks, most readings first, by the samples ``sampled_stacks``;
     ``place`` says the first ones in a sentence where a lock is the cause. ``stacks`` divide the
     blocked time by place. ``is_jvm``: a JVM runs the threads, so samples name no line. ``used``
     says how much CPU time a server and its load used, where nothing is named. ``few`` says how
-    many trials it and its base have, where these are too few for a limit in a short answer.
+    many trials it and its base have, and how many are enough, where these are too few to name a
+    limit: ``cause`` is then what they point to.
     ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
     what to do where the load is what is used up: both are empty where there is none. ``parts`` says
     in a sentence which parts of a loss are known, where no cause is named. ``server_cpu`` is the
@@ -170,6 +172,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     index: int = 0
     limit: str = ""
     doubt: str = ""
+    seeming: tuple[Cause, str] | None = None
     base: dict[str, Level] | None = None
     per_operation: dict[str, Estimate] = {}
     by_kind: dict[str, Estimate] = {}
@@ -221,6 +224,11 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         is_compared = bool(self.trials) and self.base is not None
         is_lost = not (self.has_no_loss or self.loses_nothing)
         return self.cause == "none" and is_compared and is_lost
+
+    @property
+    def is_of_few(self) -> bool:
+        """Do too few trials point to its cause?"""
+        return bool(self.few) and self.cause not in ("none", "in doubt")
 
     @property
     def loses_nothing(self) -> bool:

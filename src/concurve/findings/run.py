@@ -37,6 +37,12 @@ _WANTED = (
 _LATENCY = re.compile(r"(?:\b|_)latency_\w*p(50|99)$")
 _MEAN_LATENCY = re.compile(r"(?:\b|_)latency_(nano|micro|milli)?seconds$")
 
+
+def is_latency(name: str) -> bool:
+    """Is this a latency that a reader of a load looks for?"""
+    return bool(_LATENCY.search(name) or _MEAN_LATENCY.search(name))
+
+
 #: The part of the rate that a load was asked for which it had.
 _KEPT = re.compile(r"(?:\b|_)rate_asked_share$")
 
@@ -121,11 +127,14 @@ _MAY_LIMIT = ": the client may limit"
 class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One sentence of the answer. ``kind`` groups them: answer, warning, or note. Those with the
     same ``subject`` say the same of several cells: where room is short, the first stands for all.
+    ``short`` says the same in about a line, for a view that has room for no more; empty where the
+    sentence is short already.
     """
 
     kind: Literal["answer", "warning", "note"]
     sentence: str
     subject: str = ""
+    short: str = ""
 
 
 def is_reported(item: Finding) -> bool:

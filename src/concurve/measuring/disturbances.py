@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurve import words
 from concurve.findings.again import ATTACH_IT
 from concurve.readings.connections import may_be_connected
-from concurve.terms import HYPERVISOR, OTHERS, OURS
+from concurve.terms import ANOTHER_RUN, HYPERVISOR, OTHERS, OURS
 from concurve.wire.record import MachineRecord, TrialRecord
 
 #: So many disturbed trials are no accident, if they are this share of those so far.
@@ -71,7 +71,7 @@ class Disturbances:
             return ""
         self._told[who] = everybody
         of = f"{self._disturbed} of {words.count(self._done, 'trial')} disturbed so far"
-        is_program = cpus >= SEEN_MIN and who not in (HYPERVISOR, OTHERS, OURS)
+        is_program = cpus >= SEEN_MIN and who not in (HYPERVISOR, OTHERS, ANOTHER_RUN)
         asked = ""
         if self._may_load_a_stranger and self._may_be_connected and is_program:
             asked = f"; if {who} is the server that this command loads: {ATTACH_IT} in a new run"
@@ -87,12 +87,16 @@ class Disturbances:
 
 
 def _by(who: str, cpus: float, everybody: float) -> str:
-    """``: firefox took 0.6 CPUs``, ``: others took 1.6 CPUs, firefox 0.6 of them``. Empty where
-    nobody is seen to have taken any: threads waited for CPUs all the same."""
+    """``: firefox took 0.6 CPUs``, ``: others took 1.6 CPUs, firefox 0.6 of them``, ``: the
+    hypervisor took 0.6 CPUs, others 0.2``. Empty where nobody is seen to have taken any: threads
+    waited for CPUs all the same."""
     if cpus < SEEN_MIN:
         return ""
-    if everybody < cpus + SEEN_MIN:
-        return f": {who} took {cpus:.1f} CPUs"
+    alone = f": {who} took {cpus:.1f} CPUs"
+    if everybody < cpus + SEEN_MIN or f"{everybody:.1f}" == f"{cpus:.1f}":
+        return alone
+    if who.startswith(HYPERVISOR):  # it is none of the processes
+        return f"{alone}, others {everybody - cpus:.1f}"
     return f": others took {everybody:.1f} CPUs, {who} {cpus:.1f} of them"
 
 
@@ -108,6 +112,6 @@ def _takers(record: TrialRecord) -> Iterator[tuple[str, int]]:
 def _of_machine(machine: MachineRecord) -> Iterator[tuple[str, int]]:
     yield HYPERVISOR, machine.steal_ns or 0
     for process in machine.foreign_processes:
-        yield process.name, process.cpu_ns
+        yield ANOTHER_RUN if process.name == OURS else process.name, process.cpu_ns
     named = sum(process.cpu_ns for process in machine.foreign_processes)
     yield OTHERS, max(0, (machine.foreign_cpu_ns or 0) - named)

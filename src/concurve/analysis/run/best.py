@@ -36,6 +36,13 @@ _APART = 0.25
 #: Hardly anybody runs for longer, in seconds, to tell settings apart that are nearly as good.
 _WORTH_SECONDS = 900.0
 
+#: The spread of fewer blocks does not say how many trials would decide: that of two has one degree
+#: of freedom, and the number goes by its square.
+_BLOCKS_TOLD_MIN = 3
+
+#: Fewer trials are not advised: their intervals take the noise as normal.
+_ADVISED_MIN = 5
+
 _OPEN = "the trials do not decide"
 #: Both centres are 0, as of errors that hardly any trial has.
 _NO_SHARE = "the centres of the best settings are 0, so no share says how far they lie apart"
@@ -53,12 +60,25 @@ class _Candidate(NamedTuple):
 class _Asked(NamedTuple):
     """Whether it is said what would decide between the best two settings, and what a run with more
     trials is planned by: the time of a block, and the time allowance of this run, in seconds.
-    ``is_sweep``: options say its levels."""
+    ``is_sweep``: options say its levels. ``had``: so many trials of a setting this run has in use,
+    with those that are set aside."""
 
     advised: bool
     block_seconds: float | None
     allowed_seconds: float
     is_sweep: bool = False
+    had: int = 0
+
+    def at_least(self, trials: int) -> int:
+        """So many trials, or more: as many as this run had would only repeat it."""
+        return max(trials, self.had + 1, _ADVISED_MIN)
+
+    def after_few(self, common: int) -> str:
+        """What to do after so few blocks that their spread does not say what would decide."""
+        return (
+            f"{words.count(common, 'trial')} of each to compare are too few to say how many would "
+            f"decide: {self.options(self.at_least(common + 1))}"
+        )
 
     def of_levels(self, trials: int, factor: str, levels: Sequence[Level], of: int) -> str:
         """The same of these levels alone of a factor, out of so many that this run had."""
@@ -91,6 +111,7 @@ def best_settings(
     advised: bool = True,
     block_seconds: float | None = None,
     is_sweep: bool = False,
+    had: int = 0,
 ) -> tuple[BestFinding, ...]:
     """One finding for each group of cells that differ in the work factor only, and one over all
     cells of equal conditions; only the latter where nothing else is chosen. None for an indicator
@@ -100,7 +121,8 @@ def best_settings(
     off, in the order of the plan; cells without values are left out. ``advised``: say what would
     decide between the best two settings, which takes as long as all the rest. ``block_seconds`` is
     the time of a trial of every cell, by which a new run may need more time than this one had.
-    ``is_sweep``: options say what is measured, so they can say that only some levels are.
+    ``is_sweep``: options say what is measured, so they can say that only some levels are. ``had``:
+    the trials of a setting in use, where some of them are set aside and not in the columns.
     """
     if indicator.better == "neither":
         return ()
@@ -111,7 +133,8 @@ def best_settings(
         )
         if column
     ]
-    asked = _Asked(advised, block_seconds, plan.rules.time_allowed_seconds, is_sweep)
+    had = max([had, *(len(candidate.values) for candidate in measured)])
+    asked = _Asked(advised, block_seconds, plan.rules.time_allowed_seconds, is_sweep, had)
     varied = [name for name, levels in _levels(plan).items() if len(levels) > 1]
     chosen = tuple(name for name in varied if name not in plan.study.conditions)
     if not chosen:
@@ -325,13 +348,15 @@ def _decide_open(
         return _NO_SHARE, None
     if any(item.is_placed_within_resolution(ALIKE) for item in found):
         return TOO_COARSE, None
+    have = min(len(item.ranked.values) for item in found)
+    if have < _BLOCKS_TOLD_MIN:
+        return asked.after_few(have), None
     power = 1 - (1 - POWER) / len(found)
     wanted = [item.trials_to_place(ALIKE, confidence, power) for item in found]
     known = [number for number in wanted if number is not None]
     if len(known) < len(wanted):
         return "the trials spread too much for more of them to decide", None
-    have = min(len(item.ranked.values) for item in found)
-    trials = max(have + 1, *known)
+    trials = asked.at_least(max(known))
     many = f"about {words.count(trials, 'trial')} of each would decide"
     options = asked.options(trials)
     if left:
@@ -377,10 +402,13 @@ def _decide_pair(found: Gap, confidence: float, asked: _Asked) -> tuple[str, int
         seem = "the best two settings cannot be told apart"
     if found.is_within_resolution(EFFECT):
         return f"{seem}; {TOO_COARSE}", None
-    trials, have = found.trials(EFFECT, confidence), len(found.ranked.values)
+    have = len(found.ranked.values)
+    if have < _BLOCKS_TOLD_MIN:
+        return asked.after_few(have), None
+    trials = found.trials(EFFECT, confidence)
     if trials is None:
         return f"{seem}, and spread so much that more trials will hardly decide", None
-    trials = max(trials, have + 1)
+    trials = asked.at_least(trials)
     what = f"a difference of {words.share(EFFECT)}" if is_close else "that, if it is true,"
     return (
         f"{seem}; {words.count(trials, 'trial')} of each would show {what} with a "
@@ -427,6 +455,7 @@ def best_of(
         advised=advised,
         block_seconds=seconds,
         is_sweep=is_sweep,
+        had=max((len(cell.used) for cell in protocol.cells), default=0),
     )
     if ground.doubt:
         return withheld_best(found, ground.doubt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -81,7 +81,7 @@ def sentences(
         # Only what chance does not do to levels that are alike is worth a word.
         gains = [item for item in gains if item.is_gain and not item.speedup.in_doubt]
         told = tuple(item for item in best if not unset.concerns(item))
-    answers, further = answers_of(plan, gains, told, by_name, again)
+    answers, further, shorter = answers_of(plan, gains, told, by_name, again)
     # A speed-up by wall time says nothing where the study asks for another figure.
     if versions:
         # The base would be named because it is the first, and that reads as a decision.
@@ -109,18 +109,23 @@ def sentences(
     )
     notes = [*further, *notes_of(plan, cells, speed)]
     return [
-        *(_answer(text, versions, cells) for text in answers),
+        *(_answer(text, versions, cells, shorter) for text in answers),
         *warnings,
         *(Finding(kind="note", sentence=text) for text in notes),
     ]
 
 
-def _answer(text: str, versions: dict[int, str], cells: Sequence[CellFindings]) -> Finding:
+def _answer(
+    text: str,
+    versions: dict[int, str],
+    cells: Sequence[CellFindings],
+    shorter: Mapping[str, str],
+) -> Finding:
     """An answer; one on a version has that as its subject."""
     of = next(
         (describe(cells[index].parameters) for index, it in versions.items() if it == text), ""
     )
-    return Finding(kind="answer", sentence=text, subject=of)
+    return Finding(kind="answer", sentence=text, subject=of, short=shorter.get(text, ""))
 
 
 def _prefers_base(

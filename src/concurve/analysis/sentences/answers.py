@@ -43,11 +43,12 @@ def answers_of(
     best: tuple[BestFinding, ...],
     speed: str = "",
     again: str = "",
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], list[str], dict[str, str]]:
     """The setting to use over all cells; then, for each group of the other factors, the greatest
     speed-up and the setting to use. For many groups how often each is said, and the single ones
-    apart: the answers and the further sentences. ``speed`` is the indicator of the speed-ups,
-    ``again`` what to do about figures in doubt."""
+    apart: the answers and the further sentences, and those of groups that a shorter one may stand
+    for, with that. ``speed`` is the indicator of the speed-ups, ``again`` what to do about figures
+    in doubt."""
     whole = [item for item in best if len(best) > 1 and not item.group]
     # The best of all settings under a condition comes before the best level of the work factor.
     by_choice = sorted(best, key=lambda item: -len(item.factors))
@@ -61,24 +62,27 @@ def answers_of(
         gains = {}
     # What puts all settings in doubt is said once, and what would decide.
     is_said = any(item.is_tentative or item.is_open for item in whole)
-    every = (
-        _of_group(plan, group, gains.get(group), of_groups.get(group), speed, again, is_said)
-        for group in dict.fromkeys((*of_groups, *gains))
-    )
-    each = [text for text in every if text]
+    each, shorter = [], {}
+    for group in dict.fromkeys((*of_groups, *gains)):
+        gain, found_best = gains.get(group), of_groups.get(group)
+        text = _of_group(plan, group, gain, found_best, speed, again, is_said)
+        if text:
+            each.append(text)
+        if text and found_best is not None and (short := _short(plan, found_best, gain, speed)):
+            shorter[text] = short
     chosen = max((len(item.factors) for item in best if item.group), default=0)
     # A sentence of a group has no room for what would decide there.
     decide = [] if is_said else _decisive([item for item in of_groups.values() if item.group])
     every_group = [item for item in best if item.group and len(item.factors) == chosen]
     groups = [item for item in every_group if item.recommended is not None]
     if len(every_group) <= GROUPS_NAMED or not groups:
-        return [*answers, *each], decide
+        return [*answers, *each], decide, shorter
     counts = Counter(describe(item.named) for item in groups)
     settings = words.listed([f"{name} under {count}" for name, count in counts.most_common()])
     left = len(every_group) - len(groups)
     open_ = f"; under {left} nothing is recommended" if left else ""
     said = f"Of {len(every_group)} conditions, use {settings}{open_}."
-    return [said, *answers], [*each, *decide]
+    return [said, *answers], [*each, *decide], shorter
 
 
 def _decisive(items: Sequence[BestFinding]) -> list[str]:
@@ -208,21 +212,22 @@ def _apart(plan: Plan, item: BestFinding, good: str) -> str:
     return f"{who} {verb} {span} {good} as {first}{enough if is_enough else ''}{telling}."
 
 
-def _one_of(plan: Plan, item: BestFinding, *, with_noun: bool) -> str:
+def _one_of(plan: Plan, item: BestFinding, *, with_noun: bool, last: str = "or") -> str:
     """``2 or 4 workers``, or ``8 or more clients`` where these are the greatest of several levels.
-    ``with_noun``: it was not said before."""
+    ``with_noun``: it was not said before. ``last`` is the conjunction; with ``and`` each is
+    named."""
     ((name, _),) = item.leader.items()
     levels = sorted((setting[name] for setting in item.settings), key=_order)
     every = {cell.parameters[name] for cell in plan.cells}
     above = {level for level in every if _order(level) >= _order(levels[0])}
     are_counted = all(is_counted(name, level) for level in levels)
     if not are_counted:
-        return words.listed([describe({name: level}) for level in levels], "or")
+        return words.listed([describe({name: level}) for level in levels], last)
     noun = f" {name}" if with_noun else ""
     # Not where a greater one is worse, or gave no figure.
-    if len(levels) > 3 and above == set(levels):
+    if last == "or" and len(levels) > 3 and above == set(levels):
         return f"{levels[0]} or more{noun}"
-    return f"{words.listed([str(level) for level in levels], 'or')}{noun}"
+    return f"{words.listed([str(level) for level in levels], last)}{noun}"
 
 
 def _pointed(
@@ -271,6 +276,38 @@ def _pointed(
         best += f", {fast}" if fast else ""
         pointed = f"{best}{_rivals(plan, item, others)}."
     return " ".join(filter(None, (pointed, seems, _decide(item))))
+
+
+def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> str:
+    """The answer of a group in about a line, where it is in doubt: which settings may be the best,
+    and how fast the one with the best figure is. Empty elsewhere."""
+    if not item.group or not item.is_tentative or item.recommended is not None:
+        return ""
+    begun = f"With {describe(item.group)}, in doubt"
+    if found := item.disagreement:
+        return (
+            f"{begun}: quiet trials point to {describe(found.quiet)}, all to "
+            f"{describe(found.every)}."
+        )
+    are_few = item.compared <= SETTINGS_NAMED and len(item.factors) == 1
+    if len(item.as_good) == item.compared - 1:
+        if not are_few:
+            return f"{begun}: no setting seems better than the others."
+        every = _one_of(plan, item, with_noun=True, last="and")
+        return f"{begun}: {every} may be equally good."
+    is_one, who = _setting_named(plan, item, item.leader)
+    fast = _as_fast(plan, gain) if gain is not None and _is_led(item, gain, speed) else ""
+    rest = f"; {_named(plan, item, item.as_good)} may be as good" if item.as_good else ""
+    if are_few and item.as_good:
+        is_one, who = False, _one_of(plan, item, with_noun=True)
+        fast = f"{_setting(plan, item, item.leader)} is {fast}" if fast else ""
+        rest = f"; {_named(plan, item, item.behind)} {_seem(len(item.behind) == 1)} worse"
+    fast = f" ({fast})" if fast else ""
+    return f"{begun}: {who} {_seem(is_one)} best{fast}{rest}."
+
+
+def _seem(is_one: bool) -> str:
+    return "seems" if is_one else "seem"
 
 
 def _rivals(plan: Plan, item: BestFinding, others: str) -> str:

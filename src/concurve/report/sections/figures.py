@@ -15,7 +15,7 @@ import msgspec
 from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings, Report
+from concurve.findings.run import Findings, Report, is_latency
 from concurve.report import format as fmt
 from concurve.report.document import (
     Cell,
@@ -241,7 +241,20 @@ def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = Fals
     if wider and not (terse and marks):
         parts.append(wider)
     parts += [words for mark, words in _MARKS.items() if mark in marks]
+    if terse and (left_out := _latency_left_out(findings, columns)):
+        parts.append(f"no room for {left_out}")
     return "; ".join(parts)
+
+
+def _latency_left_out(findings: Findings, columns: Sequence[Column]) -> str:
+    """The label of the first latency, if none is among these columns of a table that does not name
+    what it leaves out: a load is judged by it as well. Empty if there is none."""
+    if any(is_latency(column.name) for column in columns):
+        return ""
+    known = {name for cell in findings.cells for name in cell.indicators}
+    names = (name for name in findings.names_in_order() if name in known and is_latency(name))
+    first = next(names, "")
+    return findings.indicator(first).label if first else ""
 
 
 def _is_step_alone(cell: CellFindings, name: str) -> bool:

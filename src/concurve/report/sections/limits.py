@@ -161,8 +161,8 @@ def _cells(explanation: Explanation) -> Iterator[Block]:
     sites = _sites(explanation)
     if sites is not None:
         yield sites
-    withheld = _withheld(explanation)
-    yield List((*([withheld] if withheld else []), *_sentences(explanation)))
+    doubts = filter(None, (_withheld(explanation), _of_few(explanation)))
+    yield List((*doubts, *_sentences(explanation)))
 
 
 def _warned(explanation: Explanation) -> Iterator[Block]:
@@ -200,7 +200,7 @@ def spent(cell: CellExplanation) -> str:
 
 def _lead(cell: CellExplanation) -> str:
     """The cause alone: the sentence names what is used up."""
-    return named_cause(cell) if cell.is_not_found else cell.cause
+    return named_cause(cell) if cell.is_not_found else f"{cell.cause}{_mark(cell)}"
 
 
 def _named(cell: CellExplanation, explanation: Explanation) -> str:
@@ -220,6 +220,19 @@ def _withheld(explanation: Explanation) -> Paragraph | None:
         f"No cause is named{of}: {why}. Below stands what the figures in doubt say. "
         f"{_again(explanation)}"
     )
+    return Paragraph(text, Tone.WARNING)
+
+
+def _of_few(explanation: Explanation) -> Paragraph | None:
+    """Which causes too few trials point to, and how many are enough."""
+    cells = [cell for cell in explanation.cells if cell.is_of_few]
+    if not cells:
+        return None
+    last = cells[-1]
+    few = last.few
+    if len(cells) > 2:
+        few = f"of {_which(cells, explanation)}{few[few.rindex(';') :]}"
+    text = f"Too few trials are in to name a cause ({few}). What they point to is marked ?."
     return Paragraph(text, Tone.WARNING)
 
 
@@ -498,7 +511,14 @@ def named_cause(cell: CellExplanation) -> str:
     is not taken for none."""
     if cell.is_not_found:
         return "not found"
-    return f"{cell.cause}: {cell.limit}" if cell.limit else cell.cause
+    return (
+        f"{cell.cause}: {cell.limit}{_mark(cell)}" if cell.limit else f"{cell.cause}{_mark(cell)}"
+    )
+
+
+def _mark(cell: CellExplanation) -> str:
+    """What follows a cause that too few trials point to; a short answer does not name it."""
+    return " ?" if cell.is_of_few else ""
 
 
 def _curves(explanation: Explanation) -> Table | None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import msgspec
 
 from concurve import words
-from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
     CPUS,
@@ -168,10 +167,8 @@ def _told(findings: Findings, room: Room) -> list[Finding]:
         return every
     told = []
     for number, item in enumerate(every):
-        under = next((it for it in findings.conditions if _is_under(item, it)), None)
-        if under is not None:
-            sentence = _short_answer(findings, under) or item.sentence
-            told.append(msgspec.structs.replace(item, sentence=sentence))
+        if any(_is_under(item, it) for it in findings.conditions):
+            told.append(msgspec.structs.replace(item, sentence=item.short or item.sentence))
         elif number < room.answers:
             told.append(item)
     return told
@@ -188,43 +185,6 @@ def _is_under(item: Finding, condition: BestFinding) -> bool:
     """Is this the answer under a condition?"""
     begun = f"With {fmt.setting(condition.group)}"
     return item.sentence.startswith((f"{begun}: ", f"{begun} it is "))
-
-
-def _short_answer(findings: Findings, condition: BestFinding) -> str:
-    """The answer under a condition in about a line, where it is in doubt; empty where it is not.
-    The table has the speed-ups, and a warning why it is in doubt."""
-    if not condition.is_tentative or condition.recommended is not None:
-        return ""
-    begun = f"With {fmt.setting(condition.group)}, in doubt"
-    if found := condition.disagreement:
-        quiet, every = fmt.setting(found.quiet), fmt.setting(found.every)
-        return f"{begun}: quiet trials point to {quiet}, all to {every}."
-    are_all_alike = len(condition.as_good) == condition.compared - 1
-    if are_all_alike and _is_no_faster(findings, condition):
-        return f"{begun}: no setting seems better than the others."
-    others = ", others may be as good" if condition.as_good else ""
-    speedup, fast = _speedup_of_leader(findings, condition), ""
-    if speedup is not None and speedup.value > 1:
-        bounds = (speedup.low, speedup.high)
-        span = "" if None in bounds else " [{:.3g}, {:.3g}]".format(*bounds)
-        fast = f" ({speedup.value:.3g}× as fast{span})"
-    return f"{begun}: {fmt.setting(condition.leader)} seems best{fast}{others}."
-
-
-def _is_no_faster(findings: Findings, condition: BestFinding) -> bool:
-    """Is the setting with the best figure no faster than its base, block by block?"""
-    speedup = _speedup_of_leader(findings, condition)
-    return speedup is not None and speedup.value <= 1
-
-
-def _speedup_of_leader(findings: Findings, condition: BestFinding) -> Estimate | None:
-    """How many times as fast as its base the setting with the best figure is, block by block;
-    ``None`` for the base itself, and where that is not known."""
-    wanted = {**condition.group, **condition.leader}.items()
-    cell = next((it for it in findings.cells if wanted <= it.parameters.items()), None)
-    if cell is None or cell.base in (None, cell.index) or "speedup" not in cell.indicators:
-        return None
-    return cell.indicators["speedup"]
 
 
 def warnings(
@@ -285,9 +245,12 @@ def _left_out(
     of every run: who reads the table goes by it."""
     answers = len(list(_of_kind(findings, "answer"))) - len(_told(findings, room))
     missed = [item for item in warnings if item.subject == PRECISION]
-    counts = {"more answer": answers, "more warning": len(warnings) - len(missed)}
+    others = [item for item in warnings if item not in missed]
+    counts = {"more answer": answers, "more warning": len(others)}
     said = [f"{item.sentence.partition(' %')[0]} %" for item in missed]
     said += [fmt.count(number, what) for what, number in counts.items() if number]
+    if len(others) == 1 and others[0].subject and not is_reported(others[0]):
+        said[-1] += f" ({others[0].subject})"
     more = f"{words.listed(said)}: --all" if said else ""
     rejects = rejected.summary(findings, with_doubts=False) if with_rejects else ""
     return ". ".join(filter(None, (rejects, more)))
@@ -360,7 +323,9 @@ def _not_found(limit: Limit, stops: dict[str, Level] | None) -> str:
     cell, compared = limit.cell, _begin(limit.cell)
     _, _, after = cell.evidence.partition(": ")
     if cell.cause == "in doubt":
-        return f"no cause is named: {cell.doubt}."
+        seemingly = _seemingly(cell)
+        pointed = f" The figures in doubt point to {seemingly}." if seemingly else ""
+        return f"no cause is named: {cell.doubt}.{pointed}"
     if cell.few and cell.cause in _NAMED:
         return f"it cannot be said: {_too_few(cell)}"
     if cell.cause in _NAMED:
@@ -451,7 +416,11 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragrap
     """The ``whole`` line in fewer words: a cause with its setting, not what an operation takes."""
     cell = limit.cell
     if cell.cause == "in doubt":
-        text = "no cause is named: the machine was not quiet."
+        more = f"(concurve explain {findings.run.id})"
+        seemingly = _seemingly(cell)
+        text = f"no cause is named: the machine was not quiet {more}."
+        if seemingly:
+            text = f"seemingly {seemingly}, in doubt {more}."
     elif cell.few or cell.cause not in _NAMED or cell.is_at_ceiling or cell.loses_nothing:
         return whole
     else:
@@ -464,8 +433,17 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragrap
     return Paragraph(text, lead=whole.lead)
 
 
+def _seemingly(cell: CellExplanation) -> str:
+    """The cause that figures in doubt point to, inside a sentence; empty where they say none."""
+    if cell.seeming is None or cell.few:
+        return ""
+    cause, limit = cell.seeming
+    found = msgspec.structs.replace(cell, cause=cause, limit=limit, runner_up=None)
+    return _lower(_cause(found)).removesuffix(".")
+
+
 def _too_few(cell: CellExplanation) -> str:
-    """How many trials are in where these are too few for a limit."""
+    """How many trials are in, where these are too few for a limit, and how many are enough."""
     return f"too few trials are in ({cell.few})."
 
 
