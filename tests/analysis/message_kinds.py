@@ -522,7 +522,11 @@ def _several_given_back() -> Said:
     return made_run(Store(), seconds, steal=taken, threads=(1, 2), size=(1, 2))
 
 
-kind("verdict-by-cpu-time", "By CPU time version=new is")(lambda: versions(1, 1.05))
+kind("verdict-by-cpu-time", r"By CPU time version=new is .* doubt\.")(lambda: versions(1, 1.05))
+kind("verdict-by-cpu-time-of-all-pairs", r"By CPU time version=new is .* too few to decide")(
+    lambda: versions(1, 1.04, quiet=6)
+)
+kind("same-by-cpu-time", "By CPU time version=new is as fast as")(lambda: versions(3, 1.0))
 
 
 @kind("many-conditions-in-doubt", r"Under \d of 8 conditions the greatest speed-up is in doubt")

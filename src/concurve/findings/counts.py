@@ -39,6 +39,12 @@ class TrialCounts(NamedTuple):
         of = words.count_of(self.doubted, self.used, "trial")
         return f"{of} {words.verb(self.doubted)} in doubt{self.aside}"
 
+    @property
+    def in_doubt_all_judged(self) -> str:
+        """The same where those that are set aside count all the same, as ``--in-doubt`` asks."""
+        them = words.verb(self.set_aside, "it", "them")
+        return f"{self._replace(set_aside=0).in_doubt}; --in-doubt judges {them}, too"
+
 
 def count_trials(
     made: int, rejects: Sequence[Reject], cells: Sequence[CellFindings]
