@@ -46,6 +46,7 @@ from tests.helpers import meant
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import looking_run, made_run
 from tests.helpers.meant import Case
+from tests.report.test_counts import run_of_all_kinds
 
 Said = TrialFindings | Sequence[Finding]
 
@@ -348,9 +349,17 @@ def _no_waits() -> Said:
     return _waited()
 
 
-@kind("trials-in-doubt", r"\d of \d+ trials are in doubt .* no median by much")
-def _some_in_doubt() -> Said:
+@kind("trials-set-aside", r"\d of \d+ trials are in doubt .* with all 48 no median would move")
+def _some_set_aside() -> Said:
     return run_with({"1": 8})
+
+
+kind("trial-in-doubt", r"1 of \d+ trials is in doubt .* no median by much")(
+    lambda: run_of_all_kinds(with_steal=False)
+)
+kind("some-in-doubt-set-aside", r"\d of \d+ trials are in doubt .* what is set aside")(
+    run_of_all_kinds
+)
 
 
 @kind(
