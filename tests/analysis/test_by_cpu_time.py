@@ -194,7 +194,11 @@ def test_two_tries_share_the_error() -> None:
 
 @pytest.mark.parametrize("machine", [{"threads": 4}, {"sleeps": 2.0}])
 def test_other_programs_are_judged_by_the_quiet_pairs_alone(machine: dict[str, Any]) -> None:
-    cell = wall_time_of(versions(1, 1.04, quiet=6, **machine))
+    found = versions(1, 1.04, quiet=6, **machine)
+    assert "6 of 15 pairs were quiet; --in-doubt judges all" in (
+        compare_levels(found, "version").warnings
+    )
+    cell = wall_time_of(found)
     assert cell.ratio is not None and cell.ratio.n == 6
     assert cell.by_cpu_time is None and cell.decided == cell.verdict
 

@@ -241,13 +241,17 @@ def told_by_cpu_time(
 ) -> list[ToldByCpuTime]:
     """The cells of which CPU time may say which is faster where the machine was not quiet."""
     told = [pair for pair in pairs if _is_told_by_cpu_time(pair, sides, method)]
-    if not told:
-        return []
-    both = [columns_of(sides, _WALL, disturbed=disturbed) for disturbed in (False, True)]
+    found = quiet_pairs(told, sides) if told else []
     return [
-        ToldByCpuTime(pair.parameters, *(_common(pair, sides, columns) for columns in both))
-        for pair in told
+        ToldByCpuTime(pair.parameters, *counts) for pair, counts in zip(told, found, strict=True)
     ]
+
+
+def quiet_pairs(pairs: Sequence[Pair], sides: tuple[Side, Side]) -> list[tuple[int, int]]:
+    """How many pairs of trials the figures of the wall time hold of each two cells, and how many
+    there are with the trials that were set aside."""
+    quiet, every = (columns_of(sides, _WALL, disturbed=disturbed) for disturbed in (False, True))
+    return [(_common(pair, sides, quiet), _common(pair, sides, every)) for pair in pairs]
 
 
 def _common(pair: Pair, sides: tuple[Side, Side], columns: Columns) -> int:

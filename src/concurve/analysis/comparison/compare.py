@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.analysis.comparison.advice import advice, together
 from concurve.analysis.comparison.cells import (
     CPU_TIME,
@@ -20,6 +21,7 @@ from concurve.analysis.comparison.cells import (
     columns_of,
     draft_of,
     is_staged,
+    quiet_pairs,
     told_by_cpu_time,
     verdict_of,
 )
@@ -221,7 +223,19 @@ def _drafted_levels(
         if cell.parameters[factor] in others
     ]
     sides = side, side._replace(name=" ".join(f"{factor}={level}" for level in others))
-    return _drafted(sides, pairs, states([run], options.in_doubt), options, "pairs")
+    warnings = [*states([run], options.in_doubt), *_quiet_pairs(pairs, sides, options)]
+    return _drafted(sides, pairs, warnings, options, "pairs")
+
+
+def _quiet_pairs(
+    pairs: Sequence[Pair], sides: tuple[Side, Side], options: Options
+) -> Iterator[str]:
+    """How many pairs are judged, where trials are set aside."""
+    counts = quiet_pairs(pairs, sides)
+    quiet, every = (sum(each) for each in zip(*counts, strict=True)) if counts else (0, 0)
+    if quiet < every and not options.in_doubt:
+        were = words.verb(quiet, "was", "were")
+        yield f"{words.count_of(quiet, every, 'pair')} {were} quiet; --in-doubt judges all"
 
 
 def _levels(
