@@ -46,6 +46,7 @@ from tests.helpers import meant
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import looking_run, made_run
 from tests.helpers.meant import Case
+from tests.report.test_counts import run_of_all_kinds
 
 Said = TrialFindings | Sequence[Finding]
 
@@ -348,9 +349,17 @@ def _no_waits() -> Said:
     return _waited()
 
 
-@kind("trials-in-doubt", r"\d of \d+ trials are in doubt .* no median by much")
-def _some_in_doubt() -> Said:
+@kind("trials-set-aside", r"\d of \d+ trials are in doubt .* with all 48 no median would move")
+def _some_set_aside() -> Said:
     return run_with({"1": 8})
+
+
+kind("trial-in-doubt", r"1 of \d+ trials is in doubt .* no median by much")(
+    lambda: run_of_all_kinds(with_steal=False)
+)
+kind("some-in-doubt-set-aside", r"\d of \d+ trials are in doubt .* what is set aside")(
+    run_of_all_kinds
+)
 
 
 @kind(
@@ -581,7 +590,11 @@ def _several_given_back() -> Said:
     return made_run(Store(), seconds, steal=taken, threads=(1, 2), size=(1, 2))
 
 
-kind("verdict-by-cpu-time", "By CPU time version=new is")(lambda: versions(1, 1.05))
+kind("verdict-by-cpu-time", r"By CPU time version=new is .* doubt\.")(lambda: versions(1, 1.05))
+kind("verdict-by-cpu-time-of-all-pairs", r"By CPU time version=new is .* too few to decide")(
+    lambda: versions(1, 1.04, quiet=6)
+)
+kind("same-by-cpu-time", "By CPU time version=new is as fast as")(lambda: versions(3, 1.0))
 
 
 @kind("many-conditions-in-doubt", r"Under \d of 8 conditions the greatest speed-up is in doubt")

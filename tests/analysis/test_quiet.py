@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -453,3 +454,22 @@ def test_no_limit_is_named_of_a_cell_that_explain_says_is_in_doubt() -> None:
     line = line_of(limit).text
     assert line.startswith("no cause is named: the machine was not quiet during 5 of 6 trials of ")
     assert "threads=4" in line
+
+
+@pytest.mark.parametrize(
+    ("levels", "is_told"), [({"threads": (1, 4)}, True), ({"version": ("old", "new")}, False)]
+)
+def test_no_limit_is_looked_for_in_doubt_where_versions_are_compared(
+    levels: dict[str, Any], is_told: bool
+) -> None:
+    """Which version is faster was asked, and the warning tells of the doubt."""
+    rules = Rules(repeats_min=6, repeats_max=6, redo_max=0, redo_share=0.0)
+    store = Store()
+    head = new_head(small_study(rules, **levels), "normal", 1, "concurve sweep …")
+    engine = FakeEngine(steal_of=lambda _: 10**9)
+    Runner(head, store, engine, clock=FakeClock(0.001)).start()
+    found = figures_of(store, store.find_run(head.id), brief=True)
+    assert [limit.cell.cause for limit in found.limits] == ["in doubt"]
+    document = brief_run_document(found.findings, limits=found.limits)
+    shown = " ".join(line.plain for line in lines(document, 900))
+    assert ("no cause is named" in shown) == is_told

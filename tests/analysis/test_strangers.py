@@ -170,6 +170,17 @@ def test_a_process_that_disturbs_most_trials_is_to_be_ended_where_it_is_always_t
     assert constant_of([*one, *other[:2]], 16) == (), "not the only one"
 
 
+def test_of_a_program_with_several_processes_those_are_named_that_run_all_the_time() -> None:
+    both = "python3 (pid 7, nice 0) 30 %, python3 (pid 9, nice 0) 30 %"
+    details = [*([f"{DETAIL}{both}"] * 9), f"{DETAIL}{both}, python3 (pid 8, nice 0) 20 %"]
+    constant = constant_of(map(reject, details), 10)
+    assert constant == ("python3 (PIDs 7, 9)",)
+    said = run_again(False, constant=constant)
+    assert "End them, or lower their priority (renice -n 19 -p 7 9)" in said
+    assert "(renice -n 19 -p 7 9 11)" in run_again(False, constant=(*constant, "sh (PID 11)"))
+    assert _common([list(constant), ["python3 (PID 7)"]]) == ["python3"]
+
+
 def test_runs_beside_the_same_program_name_it_without_the_pid_of_one() -> None:
     assert _common([["a (PID 1)", "b"], ["a (PID 2)"]]) == ["a"]
     assert _common([["a (PID 1)"], ["a (PID 1)"]]) == ["a (PID 1)"]

@@ -355,6 +355,11 @@ REFUSALS: dict[str, tuple[int, tuple[str, ...], tuple[str, ...]]] = {
         2, ("-P", "n", "--effort=quick", "--", "echo", "{n}"),
         ("-P n: --effort=quick stands where its levels are expected", "-P n 1,2,4",
          "stands in the command")),
+    "levels apart, and an option": (
+        2, ("-P", "n", "old,", "new", "--fail-on", "slower", "--", "echo", "{n}"),
+        ("blanks: -P n old,new --fail-on slower; or",)),
+    "negative levels apart": (
+        2, ("-P", "n", "1,", "0,", "-1", "--", "echo", "{n}"), ("blanks: -P n 1,0,-1; or",)),
     "levels apart, each with its comma": (
         2, ("-P", "n", "1,", "2,", "4", "--", "echo", "{n}"), ("-P n 1,2,4;", "commas")),
     "the command in place of the levels": (
@@ -464,8 +469,22 @@ def test_a_sweep_is_refused_before_anything_runs(lab: Lab, name: str) -> None:
 def test_options_that_stand_after_the_dashes_are_told(lab: Lab) -> None:
     line = ("sweep", "-P", "n", "1,2", *QUICK, "--dry-run", "--", "echo", "{n}")
     done = lab.run(*line, "--max-time", "3s")
-    assert "note: --max-time after -- is passed to the program" in done.stderr
-    assert "passed to the program" not in lab.run(*line, "--size", "3").stderr
+    assert "note: --max-time stands after --: it is passed to the program" in done.stderr
+    for own in (("--size", "3"), ("--seed", "3"), ("-P", "border=2")):
+        assert "passed to the program" not in lab.run(*line, *own).stderr
+
+
+def test_all_options_that_stand_after_the_dashes_are_told_in_one_note(lab: Lab) -> None:
+    """``--fail-on`` there would let a slower version pass."""
+    line = ("sweep", "-P", "n", "1,2", *QUICK, "--dry-run", "--", "echo", "{n}")
+    done = lab.run(*line, "--fail-on", "slower", "--seed=3", "--fail-on=undecided", "--in-doubt")
+    (note,) = (text for text in done.stderr.splitlines() if "note: " in text)
+    assert note.endswith(
+        "note: --fail-on, --seed and --in-doubt stand after --: they are passed to the program, "
+        "and concurve does not see them. If concurve is meant, write them before --"
+    )
+    alone = lab.run(*line, "--fail-on", "slower").stderr
+    assert "note: --fail-on stands after --: it is passed to the program" in alone
 
 
 def test_options_behind_a_command_without_dashes_are_refused(lab: Lab) -> None:

@@ -87,7 +87,9 @@ def test_a_slower_cell_fails_the_build_only_if_asked(
     code, out, _ = said(monkeypatch, capsys, "compare", base, slow)
     assert code == 0 and "4 cells: 2 no relevant difference, 2 slower." in out
     code, out, err = said(monkeypatch, capsys, "compare", base, slow, "--fail-on", "slower")
-    assert code == 10 and "2 slower of 4 cells" in err and "1.2" in out
+    assert code == 10 and "1.2" in out
+    named = "threads=2 sync=none and threads=2 sync=cas"
+    assert f"2 slower of 4 cells: {named} (--fail-on)" in err
     for verdict in ("faster", "undecided"):
         assert said(monkeypatch, capsys, "compare", base, slow, "--fail-on", verdict)[0] == 0
     assert said(monkeypatch, capsys, "compare", base, again, "--fail-on", "slower")[0] == 0
@@ -164,7 +166,9 @@ def test_further_runs_are_each_compared_with_the_first(
     ids: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = said(monkeypatch, capsys, "compare", *ids, "--fail-on", "slower")
-    assert code == 10 and "2 slower of 8 cells" in err
+    assert code == 10
+    named = " and ".join(f"threads=2 sync={sync} of {ids[2]}" for sync in ("none", "cas"))
+    assert f"2 slower of 8 cells: {named} (--fail-on)" in err
     for other in ids[1:]:
         assert f"{other} against {ids[0]}" in " ".join(out.split())
     code, out, _ = said(monkeypatch, capsys, "compare", *ids, "--json")
@@ -261,9 +265,9 @@ def test_an_exit_code_that_does_not_speak_of_cells_in_doubt_says_so(
     code, _, err = said(
         monkeypatch, capsys, *compared, "--fail-on", "slower", "--fail-on", "undecided"
     )
-    assert code == 10 and "1 undecided of 1 cell" in err
+    assert code == 10 and "concurve: side=b is undecided (--fail-on)" in err
     code, out, err = said(monkeypatch, capsys, *compared, "--in-doubt", "--fail-on", "slower")
-    assert code == 10 and "1 slower of 1 cell" in err
+    assert code == 10 and "concurve: side=b is slower (--fail-on)" in err
     assert "not quiet" in out
     assert said(monkeypatch, capsys, *compared)[2] == ""
 
@@ -277,12 +281,28 @@ def test_the_verdict_by_cpu_time_counts_where_the_wall_time_is_in_doubt(
     code, out, _ = said(monkeypatch, capsys, "compare", run)
     assert code == 0 and "1 cell: 1 undecided; by CPU time 1 slower." in out
     code, out, err = said(monkeypatch, capsys, "compare", run, "--fail-on", "slower")
-    assert code == 10 and "1 slower of 1 cell by CPU time (--fail-on)" in err
+    assert code == 10 and "concurve: version=new is slower by CPU time (--fail-on)" in err
     code, _, err = said(monkeypatch, capsys, "compare", run, "--fail-on", "undecided")
-    assert code == 0 and not err, "it is decided"
+    assert code == 0, "it is decided"
+    assert err == (
+        "concurve: --fail-on goes by the CPU time: the machine was not quiet, and the wall time is "
+        "undecided\n"
+    )
     (cell,) = json.loads(said(monkeypatch, capsys, "compare", run, "--json")[1])["cells"]
     assert cell["verdict"] == "undecided" and cell["by_cpu_time"]["verdict"] == "slower"
     assert cell["by_cpu_time"]["ratio"]["low"] > 1.04
+
+
+def test_of_many_cells_that_fail_three_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = Store(str(tmp_path / "concurve.db"))
+    levels = ("old", "a", "b", "c", "d", "e")
+    run = made_run(store, lambda k: 1.0 if k == "old" else 1.2, k=levels).run.id
+    line = ("compare", run, "--factor", "k", "--fail-on", "slower")
+    code, _, err = said(monkeypatch, capsys, *line)
+    assert code == 10
+    assert "concurve: 5 slower of 5 cells: k=a, k=b, k=c and 2 more (--fail-on)" in err
 
 
 SWEEP = ("sweep", "--repeats", "8..8", "--seed", "1", "-P", "version", "new,old,same")
@@ -307,10 +327,10 @@ def test_a_sweep_is_judged_as_compare_judges_its_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     code, _, err = said(monkeypatch, capsys, *SWEEP, "--fail-on", "slower", *PROGRAM)
-    assert code == 10 and "1 slower of 2 cells (--fail-on)" in err
+    assert code == 10 and "concurve: version=new is slower (--fail-on)" in err
     levels = ("--factor", "version", "--levels", "old,new,same")
     compared = ("compare", "last", *levels, "--fail-on", "slower")
-    assert "1 slower of 2 cells (--fail-on)" in said(monkeypatch, capsys, *compared)[2]
+    assert "concurve: version=new is slower (--fail-on)" in said(monkeypatch, capsys, *compared)[2]
     assert "version=new version=same against version=old: 2 cells: 1 " in err
     code, _, err = said(monkeypatch, capsys, *SWEEP, "--fail-on", "faster", *PROGRAM)
     assert code == 0 and "(--fail-on)" not in err

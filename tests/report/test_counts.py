@@ -23,14 +23,14 @@ def place(spec: TrialSpec) -> tuple[int, int, int]:
     return cell, block, attempt
 
 
-def run_of_all_kinds() -> TrialFindings:
+def run_of_all_kinds(*, with_steal: bool = True) -> TrialFindings:
     """A trial fails once; two are disturbed whenever they are made, which shows in every cell
-    alike; a third waits for its CPU, which does not."""
+    alike, unless nothing is taken; a third waits for its CPU, which does not."""
     rules = Rules(repeats_min=BLOCKS, repeats_max=BLOCKS, redo_max=1, redo_share=1.0)
     head = new_head(small_study(rules, version=("old", "new")), "normal", 1, "concurve sweep …")
     engine = FakeEngine(
         kind_of=lambda spec: "program_failed" if place(spec) == (0, 0, 0) else "ok",
-        steal_of=lambda spec: 10**9 if place(spec)[:2] in {(1, 6), (1, 7)} else 0,
+        steal_of=lambda spec: 10**9 if with_steal and place(spec)[:2] in {(1, 6), (1, 7)} else 0,
         waited_of=lambda spec: 0.3 if place(spec)[:2] == (0, 9) else 0.0,
     )
     store = Store()
@@ -41,15 +41,16 @@ def run_of_all_kinds() -> TrialFindings:
 def test_all_views_have_the_same_numbers() -> None:
     found = run_of_all_kinds()
     counts = count_trials(found.run.trials, found.rejects, found.cells)
-    assert (counts.made, counts.rejected, counts.used) == (27, 3, 24)
+    assert (counts.made, counts.rejected, counts.in_use, counts.used) == (27, 3, 24, 22)
     assert (counts.doubted, counts.set_aside) == (3, 2)
     assert counts.rejected == found.run.rejected
-    assert counts.used == sum(cell.trials for cell in found.cells)
+    assert counts.in_use == sum(cell.trials for cell in found.cells)
+    assert counts.used == sum(cell.indicators["wall_seconds"].n for cell in found.cells)
     assert counts.doubted == sum(cell.doubtful for cell in found.cells)
     said = "3 of 24 trials are in doubt (2 set aside)"
     assert any(item.sentence.startswith(said) for item in found.sentences)
     assert f"run {found.run.id}: {said}" in compare_levels(found, "version").warnings
-    assert rejected.summary(found).startswith("3 of 27 trials rejected, 24 used: ")
+    assert rejected.summary(found).startswith("3 of 27 trials rejected, 22 used, 2 set aside: ")
     assert "3 trials in doubt (2 set aside): " in rejected.summary(found)
     cells, trials = csv.cell_rows(found), csv.trial_rows(found)
     column = cells.heading.index("set_aside")

@@ -4,11 +4,11 @@ role is counts as a stranger, and puts each trial in doubt."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping
 
 from concurve.definition.purposes import may_load_a_stranger, names_a_server
 from concurve.definition.study import Study
-from concurve.findings.again import with_pid
+from concurve.findings.again import with_pids
 from concurve.findings.cells import Reject
 from concurve.readings.connections import may_be_connected
 from concurve.readings.contamination import BY_PROCESSES, STEAL, processes_named, programs_named
@@ -55,19 +55,19 @@ def constant_of(rejects: Iterable[Reject], trials: int) -> tuple[str, ...]:
     """The programs that took CPU time in nearly all of so many trials, or single processes that did
     so in nearly all that processes disturbed, where those are the most; those that did so in most
     first. Who runs all the time does not end while a run waits for that. A program that was a
-    single process has its PID."""
+    single process has its PID, and one of several the PIDs of those that ran all the time."""
     if trials < _CONSTANT_TRIALS_MIN:
         return ()
     details = [reject.detail for reject in rejects if reject.cause in BY_PROCESSES]
     each = [processes_named(detail) for detail in details]
     times: Counter[str] = Counter()
     taken: Counter[str] = Counter()
-    pids: dict[str, set[int]] = {}
+    pids: dict[str, Counter[int]] = {}
     for processes in each:
         times.update({item.program for item in processes})
         for item in processes:
             taken[item.program] += item.percent
-            pids.setdefault(item.program, set()).add(item.pid)
+            pids.setdefault(item.program, Counter())[item.pid] += 1
     least = _SHARE_LEAST * max(taken.values(), default=0)
     are_most = len(details) >= max(_CONSTANT_TRIALS_MIN, _OF_TRIALS_LEAST * trials)
     found = [
@@ -79,13 +79,16 @@ def constant_of(rejects: Iterable[Reject], trials: int) -> tuple[str, ...]:
             or (are_most and len(pids[program]) == 1 and seen >= _OF_TRIALS_CONSTANT * len(details))
         )
     ]
-    return tuple(_constant(program, pids[program]) for program in found[:_NAMED_MAX])
+    least = _OF_TRIALS_CONSTANT * len(details)
+    return tuple(_constant(program, pids[program], least) for program in found[:_NAMED_MAX])
 
 
-def _constant(program: str, pids: Set[int]) -> str:
+def _constant(program: str, pids: Mapping[int, int], least: float) -> str:
+    """A program with the processes that took CPU time in so many trials; ``pids`` says in how many
+    each did."""
     if program == OURS:
         return ANOTHER_RUN
-    return with_pid(program, min(pids)) if len(pids) == 1 else program
+    return with_pids(program, sorted(pid for pid, trials in pids.items() if trials >= least))
 
 
 def is_stolen(rejects: Iterable[Reject]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -58,12 +59,20 @@ def judge(found: Sequence[Comparison], asked: Asked, runs: Sequence[str]) -> Non
     from concurve.errors import VerdictError
 
     cells = [cell for item in found for cell in item.cells]
-    failing = [cell for cell in cells if cell.decided in asked.fail_on]
+    failing = {
+        _name(cell, item, is_alone=len(found) == 1): cell
+        for item in found
+        for cell in item.cells
+        if cell.decided in asked.fail_on
+    }
     if failing:
-        counts = {v: sum(cell.decided == v for cell in failing) for v in asked.fail_on}
-        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
-        raise VerdictError(
-            f"{said} of {words.count(len(cells), 'cell')}{_by_cpu_time(failing)} (--fail-on)"
+        raise VerdictError(f"{_failed(failing, len(cells))} (--fail-on)")
+    told = sum(cell.by_cpu_time is not None for cell in cells)
+    if asked.fail_on and told:
+        where = "" if told == len(cells) else f" of {words.count_of(told, len(cells), 'cell')}"
+        note(
+            f"--fail-on goes by the CPU time{where}: the machine was not quiet, and the wall time "
+            "is undecided"
         )
     doubted = [cell for cell in cells if cell.decided == "undecided" and cell.is_doubted]
     if asked.fail_on and doubted:
@@ -81,6 +90,34 @@ def judge(found: Sequence[Comparison], asked: Asked, runs: Sequence[str]) -> Non
             "figures of both sides (--fail-on)",
             f"concurve show {' or '.join(runs)} says what failed",
         )
+
+
+#: So many cells that fail are named.
+_NAMED_MAX = 3
+
+
+def _name(cell: CellComparison, of: Comparison, *, is_alone: bool) -> str:
+    """A cell by its levels, and by its side where that is not the only one."""
+    levels = " ".join(f"{name}={level}" for name, level in cell.parameters.items())
+    indicator = f" by {cell.indicator}" if len(of.indicators) > 1 else ""
+    if not levels:
+        return f"{of.new}{indicator}"
+    return f"{levels}{'' if is_alone else f' of {of.new}'}{indicator}"
+
+
+def _failed(failing: Mapping[str, CellComparison], of: int) -> str:
+    """``version=new is slower by CPU time``, or ``2 slower of 4 cells: n=1 and n=2``."""
+    from concurve import words
+
+    verdicts = Counter(cell.decided for cell in failing.values())
+    by = _by_cpu_time(list(failing.values()))
+    if len(failing) == 1:
+        return f"{next(iter(failing))} is {next(iter(verdicts))}{by}"
+    said = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
+    names = list(failing)[:_NAMED_MAX]
+    if left := len(failing) - len(names):
+        names.append(f"{left} more")
+    return f"{said} of {words.count(of, 'cell')}{by}: {words.listed(names)}"
 
 
 def _by_cpu_time(failing: Sequence[CellComparison]) -> str:

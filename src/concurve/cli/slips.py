@@ -324,6 +324,10 @@ def _refuse_behind_command(
             )
 
 
+#: An option, and no negative number.
+_OPTION = re.compile(r"--?[A-Za-z]")
+
+
 def _refuse_words_apart(
     command: Sequence[str], parameters: Sequence[tuple[str, str]], words: Sequence[str]
 ) -> None:
@@ -342,9 +346,10 @@ def _refuse_words_apart(
     remedy = f"-- {' '.join(command)}, if all of that is the command"
     if parameters:
         name, levels = parameters[-1]
-        # Each word may end with a comma of its own: 1, 2, 4.
-        items = [word.strip(",") for word in (levels, *before)]
-        together = ",".join(filter(None, items))
+        # Each word may end with a comma of its own: 1, 2, 4. Levels end where an option begins.
+        end = next((at for at, word in enumerate(before) if _OPTION.match(word)), len(before))
+        items = [word.strip(",") for word in (levels, *before[:end])]
+        together = " ".join([",".join(filter(None, items)), *before[end:]])
         apart = f"levels are separated by commas, without blanks: -P {name} {together}"
         remedy = f"{apart}; or {remedy}"
     raise StudyError(

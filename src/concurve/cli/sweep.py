@@ -309,10 +309,12 @@ def _refuse_judging_nothing(fail_on: Sequence[str]) -> None:
             )
 
 
-#: Options of ours that few programs have.
-_OF_OURS = ("--dry-run", "--effort", "--wait-quiet", "--measure-anyway", "--max-time", "--repeats",
-            "--precision", "--extract", "--primary", "--export-html", "--export-csv",
-            "--export-json")  # fmt: skip
+#: Options of ours that many programs have, too: by themselves they say nothing of whom they are
+#: meant for.
+_OF_MANY = ("--attach", "--background", "--base", "--check", "--cleanup", "--condition",
+            "--counters", "--cpus", "--db", "--env", "--hosts", "--name", "--nice", "--place",
+            "--policy", "--prepare", "--ray", "--ready", "--secret", "--seed", "--server",
+            "--setup", "--timeout", "--work")  # fmt: skip
 
 
 def _tell_of_options(command: Sequence[str], words: Sequence[str]) -> None:
@@ -324,18 +326,27 @@ def _tell_of_options(command: Sequence[str], words: Sequence[str]) -> None:
     """
     from concurve.cli.showing import note
     from concurve.errors import StudyError
+    from concurve.words import listed
+    from concurve.words import verb as verb_of
 
-    found = [word for word in command[1:] if word.partition("=")[0] in _OF_OURS]
-    if found and "--" not in words:
+    ours = [name for option in click.get_current_context().command.params for name in option.opts]
+    names = [word.partition("=")[0] for word in command[1:]]
+    found = list(dict.fromkeys(name for name in names if name in ours and name[:2] == "--"))
+    told = [name for name in found if name not in _OF_MANY]
+    if told and "--" not in words:
         raise StudyError(
-            f"{found[0]} stands behind the command, and would be the program's",
-            f"concurve sweep … {found[0]} … -- {command[0]} …; if it is the program's, -- before "
+            f"{told[0]} stands behind the command, and would be the program's",
+            f"concurve sweep … {told[0]} … -- {command[0]} …; if it is the program's, -- before "
             "the command",
         )
-    if found:
+    if told:
+        stand, are = (
+            verb_of(len(found), *words) for words in (("stands", "stand"), ("it is", "they are"))
+        )
+        them = verb_of(len(found), "it", "them")
         note(
-            f"note: {' '.join(found)} after -- is passed to the program; options of concurve stand "
-            "before --"
+            f"note: {listed(found)} {stand} after --: {are} passed to the program, and concurve "
+            f"does not see {them}. If concurve is meant, write {them} before --"
         )
 
 

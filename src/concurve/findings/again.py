@@ -51,9 +51,10 @@ def _of_constant(constant: Sequence[str]) -> str:
             "Another concurve run took CPU time in nearly all disturbed trials. Run again after "
             "its end: --wait-quiet 30m waits for it."
         )
-    it, its = ("it", "its") if len(constant) == 1 else ("them", "their")
-    pids = [found["pid"] if (found := _WITH_PID.fullmatch(name)) else "" for name in constant]
-    which = " ".join(pids) if all(pids) else "PID"
+    is_one = len(constant) == 1 and "(PIDs" not in constant[0]
+    it, its = ("it", "its") if is_one else ("them", "their")
+    pids = [found["pids"] if (found := _WITH_PIDS.fullmatch(name)) else "" for name in constant]
+    which = " ".join(pids).replace(",", "") if all(pids) else "PID"
     return (
         f"{words.listed(constant)} took CPU time in nearly all disturbed trials, so waiting does "
         f"not help. End {it}, or lower {its} priority (renice -n 19 -p {which}), and run again; "
@@ -61,18 +62,21 @@ def _of_constant(constant: Sequence[str]) -> str:
     )
 
 
-def with_pid(program: str, pid: int) -> str:
-    """A program that is a single process, as it is named: ``python3 (PID 4711)``."""
-    return f"{program} (PID {pid})"
+def with_pids(program: str, pids: Sequence[int]) -> str:
+    """A program with those of its processes that are meant, as it is named: ``python3 (PID 4711)``,
+    ``python3 (PIDs 17, 4711)``; without any its name alone."""
+    if not pids:
+        return program
+    return f"{program} ({'PID' if len(pids) == 1 else 'PIDs'} {', '.join(map(str, pids))})"
 
 
 def program_of(constant: str) -> str:
     """The program alone."""
-    found = _WITH_PID.fullmatch(constant)
+    found = _WITH_PIDS.fullmatch(constant)
     return found["program"] if found else constant
 
 
-_WITH_PID = re.compile(r"(?P<program>.*) \(PID (?P<pid>\d+)\)")
+_WITH_PIDS = re.compile(r"(?P<program>.*) \(PIDs? (?P<pids>\d+(?:, \d+)*)\)")
 
 
 def _of_a_server(strangers: Sequence[str]) -> str:

@@ -102,9 +102,12 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, float]
     set_aside: frozenset[str] = frozenset()
 
-    def counts_in(self, name: str) -> bool:
-        """Is it one of the trials whose values are the figure of an indicator?"""
-        return self.used and name in self.values and name not in self.set_aside
+    def counts_in(self, name: str, *, disturbed: bool = False) -> bool:
+        """Is it one of the trials whose values are the figure of an indicator? ``disturbed``: or
+        set aside because others took CPU time; a reading that came late is of another stretch."""
+        if not self.used or name not in self.values:
+            return False
+        return name not in self.set_aside or (disturbed and "wall_seconds" in self.set_aside)
 
 
 #: How the detail of a trial over several hosts begins (:mod:`concurve.readings.contamination`).

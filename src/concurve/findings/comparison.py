@@ -19,8 +19,9 @@ OPEN_FROM = 100.0
 
 
 class ByCpuTime(msgspec.Struct, frozen=True, kw_only=True):
-    """What CPU time says of a cell whose wall time is in doubt, of a program whose one thread
-    computes (decision 91): its verdict, and the ratio of the CPU times, new over base."""
+    """What CPU time says of a cell that the wall time leaves open because the machine was not
+    quiet, of a program whose one thread computes (decision 98): its verdict, and the ratio of the
+    CPU times, new over base."""
 
     verdict: Change
     ratio: Estimate
@@ -35,8 +36,8 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
     would show a difference as large as the effect with a power of 80 %, ``cpu_trials`` how many by
     CPU time; both follow from the spreads alone. ``is_without_figures``: a side has none that may
     be compared, as it was skipped, or its load failed; a figure of 0 is one. ``verdict`` is that of
-    the indicator; ``by_cpu_time`` has the verdict that stands in its place where it is in doubt, if
-    there is one.
+    the indicator; ``by_cpu_time`` has the verdict that stands in its place where the machine was
+    not quiet, if there is one.
     """
 
     parameters: dict[str, Level]
@@ -53,7 +54,7 @@ class CellComparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def decided(self) -> Change:
-        """The verdict that counts: by CPU time where the wall time is in doubt and CPU time tells,
+        """The verdict that counts: by CPU time where the machine was not quiet and CPU time tells,
         else by the indicator."""
         return self.verdict if self.by_cpu_time is None else self.by_cpu_time.verdict
 

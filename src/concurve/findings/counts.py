@@ -1,4 +1,4 @@
-"""How many trials of a run are rejected, used, used with a doubt, and set aside: one count for
+"""How many trials of a run are rejected, used, in doubt, and set aside: one count for
 every view."""
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from concurve.findings.cells import CellFindings, Reject
 
 
 class TrialCounts(NamedTuple):
-    """The trials that were ``made`` are ``rejected``, or used. Of the ``used`` ones some are
+    """The trials that were ``made`` are ``rejected``, or ``in_use``. Of those in use some are
     ``doubted``: in doubt, as the machine was not quiet. Of these, ``set_aside`` do not count in the
-    primary figure, as enough quieter ones do."""
+    primary figure, as enough quieter ones do; the others in use are ``used``."""
 
     made: int
     rejected: int
@@ -21,9 +21,14 @@ class TrialCounts(NamedTuple):
     set_aside: int
 
     @property
-    def used(self) -> int:
+    def in_use(self) -> int:
         """Those that are not rejected."""
         return self.made - self.rejected
+
+    @property
+    def used(self) -> int:
+        """Those that count in the primary figure."""
+        return self.in_use - self.set_aside
 
     @property
     def aside(self) -> str:
@@ -36,8 +41,14 @@ class TrialCounts(NamedTuple):
     @property
     def in_doubt(self) -> str:
         """``11 of 120 trials are in doubt (6 set aside)``."""
-        of = words.count_of(self.doubted, self.used, "trial")
+        of = words.count_of(self.doubted, self.in_use, "trial")
         return f"{of} {words.verb(self.doubted)} in doubt{self.aside}"
+
+    @property
+    def in_doubt_all_judged(self) -> str:
+        """The same where those that are set aside count all the same, as ``--in-doubt`` asks."""
+        them = words.verb(self.set_aside, "it", "them")
+        return f"{self._replace(set_aside=0).in_doubt}; --in-doubt judges {them}, too"
 
 
 def count_trials(

@@ -333,11 +333,12 @@ class TrialFindings(Findings, frozen=True, kw_only=True):
                 columns.setdefault(dot.cell, []).append(dot.values[name])
         return columns
 
-    def blocks(self, name: str) -> dict[int, dict[int, float]]:
-        """The same by cell and block."""
+    def blocks(self, name: str, *, disturbed: bool = False) -> dict[int, dict[int, float]]:
+        """The same by cell and block; ``disturbed``: with the trials that were set aside because
+        others took CPU time."""
         blocks: dict[int, dict[int, float]] = {}
         for dot in self.dots:
-            if dot.counts_in(name):
+            if dot.counts_in(name, disturbed=disturbed):
                 blocks.setdefault(dot.cell, {})[dot.block] = dot.values[name]
         return blocks
 

@@ -163,7 +163,7 @@ def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
     counts = [count_trials(run.run.trials, run.rejects, run.cells) for run in runs]
     doubtful = sum(count.doubted for count in counts)
     if doubtful:
-        trials = sum(count.used for count in counts)
+        trials = sum(count.in_use for count in counts)
         withheld = sum(bool(claim.doubt) for run in runs for claim in run.claims)
         without = (
             f"; verdicts on claims are withheld in {words.count(withheld, 'setting')}, where the "

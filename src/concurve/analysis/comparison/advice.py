@@ -42,7 +42,7 @@ def advice(
     open_ = [
         (cell, is_coarse)
         for cell, is_judged, is_coarse in zip(cells, judged, coarse, strict=True)
-        if cell.verdict == "undecided" and is_judged
+        if cell.decided == "undecided" and is_judged
     ]
     effect = options.effect
     undecided = [cell for cell, is_coarse in open_ if not is_coarse]

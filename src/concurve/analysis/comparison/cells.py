@@ -12,6 +12,7 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.findings.comparison import CellComparison, Change
 from concurve.findings.run import TrialFindings
+from concurve.readings.centres import indicator_centre
 from concurve.stats.blocks import Blocks, log_ratios
 from concurve.stats.centre import centre, staged
 from concurve.stats.comparison import Direction, LogRatio, Method, log_shift
@@ -54,9 +55,11 @@ Columns = tuple[tuple[dict[int, dict[int, float]], ...], ...]
 """The values of an indicator by side, run, cell and block."""
 
 
-def columns_of(sides: tuple[Side, Side], name: str) -> Columns:
-    """The values of both sides."""
-    return tuple(tuple(run.blocks(name) for run in side.sessions) for side in sides)
+def columns_of(sides: tuple[Side, Side], name: str, *, disturbed: bool = False) -> Columns:
+    """The values of both sides; ``disturbed``: with those of the trials that were set aside."""
+    return tuple(
+        tuple(run.blocks(name, disturbed=disturbed) for run in side.sessions) for side in sides
+    )
 
 
 class _Compared(NamedTuple):
@@ -100,13 +103,13 @@ def draft_of(
     keys = pair.base, pair.new
     found = _compared(sides, keys, columns, info.name)
     figures = [
-        side.cells[0][key].indicators.get(info.name) if len(side.sessions) == 1 else None
-        for side, key in zip(sides, keys, strict=True)
+        _figure(side, key, info, runs) if len(side.sessions) == 1 else None
+        for side, key, runs in zip(sides, keys, (found.base, found.new), strict=True)
     ]
     note = _lack(sides, keys, found, info)
     log = None if note else found.log(method)
     ratio = None if note else _ratio(found, log, method, is_staged(sides))
-    doubt = "" if note else _doubt(sides, keys, info)
+    doubt = "" if note else _doubt(sides, keys, found, info)
     is_clear = bool(doubt) and _is_clear(ratio, pair, sides, method, found)
     if doubt and ratio is not None:
         ratio = ratio.doubted()
@@ -134,12 +137,29 @@ def draft_of(
     )
 
 
-def _doubt(sides: tuple[Side, Side], keys: tuple[CellKey, ...], info: IndicatorInfo) -> str:
-    """The run whose figure is in doubt, so that nothing is said of the ratio; empty if none is."""
-    for side, key in zip(sides, keys, strict=True):
-        for cells, run in zip(side.cells, side.sessions, strict=True):
+def _figure(
+    side: Side, key: CellKey, info: IndicatorInfo, runs: Sequence[Blocks]
+) -> Estimate | None:
+    """The figure of the only run of a side. Where trials that it leaves out are compared, it is
+    that of all of them, in doubt."""
+    cell, values = side.cells[0][key], list(runs[0].values())
+    figure = cell.indicators.get(info.name)
+    if figure is None or len(values) <= figure.n:
+        return figure
+    step = cell.resolutions.get(info.name, 0.0)
+    is_set_by_data = side.sessions[0].run.is_staged
+    return indicator_centre(info.name, values, info.unit, is_set_by_data, step).doubted()
+
+
+def _doubt(
+    sides: tuple[Side, Side], keys: tuple[CellKey, ...], found: _Compared, info: IndicatorInfo
+) -> str:
+    """The run whose figure is in doubt, or leaves out trials that are compared, so that nothing is
+    said of the ratio; empty if none is."""
+    for side, key, values in zip(sides, keys, (found.base, found.new), strict=True):
+        for cells, run, own in zip(side.cells, side.sessions, values, strict=True):
             figure = cells[key].indicators.get(info.name)
-            if figure is not None and figure.in_doubt:
+            if figure is not None and (figure.in_doubt or len(own) > figure.n):
                 return f"in doubt: the machine was not quiet in run {run.run.id}"
     return ""
 
@@ -207,10 +227,43 @@ def _is_single(cells: Sequence[CellFindings]) -> bool:
     return all(figure is not None and figure.value <= 1 for figure in found)
 
 
-def is_told_by_cpu_time(pair: Pair, sides: tuple[Side, Side], method: Method) -> bool:
-    """May CPU time say which cell is faster where the wall time is in doubt? Of a program alone
-    whose one thread computes for most of the time: CPU time is then what the wall time would be
-    without others, and no other thread waits for it. Both took turns in one run."""
+class ToldByCpuTime(NamedTuple):
+    """Cells of which CPU time may say which is faster, by the parameters of the new one: their
+    ``pairs`` of trials, ``quiet`` of them in the figures of the wall time."""
+
+    parameters: dict[str, Level]
+    quiet: int
+    pairs: int
+
+
+def told_by_cpu_time(
+    pairs: Sequence[Pair], sides: tuple[Side, Side], method: Method
+) -> list[ToldByCpuTime]:
+    """The cells of which CPU time may say which is faster where the machine was not quiet."""
+    told = [pair for pair in pairs if _is_told_by_cpu_time(pair, sides, method)]
+    found = quiet_pairs(told, sides) if told else []
+    return [
+        ToldByCpuTime(pair.parameters, *counts) for pair, counts in zip(told, found, strict=True)
+    ]
+
+
+def quiet_pairs(pairs: Sequence[Pair], sides: tuple[Side, Side]) -> list[tuple[int, int]]:
+    """How many pairs of trials the figures of the wall time hold of each two cells, and how many
+    there are with the trials that were set aside."""
+    quiet, every = (columns_of(sides, _WALL, disturbed=disturbed) for disturbed in (False, True))
+    return [(_common(pair, sides, quiet), _common(pair, sides, every)) for pair in pairs]
+
+
+def _common(pair: Pair, sides: tuple[Side, Side], columns: Columns) -> int:
+    """How many blocks have a wall time of both cells."""
+    found = _compared(sides, (pair.base, pair.new), columns, _WALL)
+    return len(found.new[0].keys() & found.base[0].keys())
+
+
+def _is_told_by_cpu_time(pair: Pair, sides: tuple[Side, Side], method: Method) -> bool:
+    """Of a program alone whose one thread computes for most of the time: CPU time is then what the
+    wall time would be without others, and no other thread waits for it. Both took turns in one
+    run."""
     run = sides[0].sessions[0]
     if method != "pairs" or len(run.roles) != 1:
         return False

@@ -12,14 +12,17 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve import words
 from concurve.analysis.comparison.advice import advice, together
 from concurve.analysis.comparison.cells import (
     CPU_TIME,
     Draft,
+    ToldByCpuTime,
     columns_of,
     draft_of,
     is_staged,
-    is_told_by_cpu_time,
+    quiet_pairs,
+    told_by_cpu_time,
     verdict_of,
 )
 from concurve.analysis.comparison.claims import claims_on_both
@@ -122,7 +125,7 @@ def _drafted_runs(
         *studies(base[0], new[0]),
         *sessions(base, new),
         *unmatched,
-        *states([*base, *new]),
+        *states([*base, *new], options.in_doubt),
     ]
     return _drafted(sides, pairs, warnings, options, "ranks")
 
@@ -142,7 +145,7 @@ def compare_levels(
 
 class OfUndecided(NamedTuple):
     """What :func:`compare_levels` says of undecided levels: which is faster by CPU time, where the
-    wall time is in doubt (``verdicts``, by the level), that their CPU time differs (``hints``), and
+    machine was not quiet (``verdicts``, by the level), that their CPU time differs (``hints``), and
     how many trials would decide (``plan``); nothing where it says nothing."""
 
     verdicts: dict[Level, str]
@@ -160,13 +163,17 @@ def of_undecided_levels(
         ComparisonError: as :func:`compare_levels`.
     """
     drafted = _drafted_levels(run, factor, levels, options)
-    level = _level([drafted])
+    error = _errors([drafted], options)
     cells, beside = (
         _judged(drafts, iter(_directions(drafts, options, level)))
-        for drafts in (drafted.drafts, drafted.by_cpu_time)
+        for drafts, level in (
+            (drafted.drafts, error.cells),
+            (drafted.by_cpu_time, error.by_cpu_time),
+        )
     )
     is_doubted = any(cell.is_doubted for cell in cells)
-    verdicts, hinted = _by_cpu_time(drafted, cells, beside)
+    verdicts, hinted = _by_cpu_time(drafted, cells, beside, options)
+    cells = list(with_verdicts(cells, list(verdicts.values())))
     return OfUndecided(
         {cell.parameters[factor]: text for text, cell in verdicts.items()},
         hinted,
@@ -175,18 +182,16 @@ def of_undecided_levels(
 
 
 def _by_cpu_time(
-    drafted: _Drafted, cells: Sequence[CellComparison], beside: Sequence[CellComparison]
+    drafted: _Drafted,
+    cells: Sequence[CellComparison],
+    beside: Sequence[CellComparison],
+    options: Options,
 ) -> tuple[dict[str, CellComparison], tuple[str, ...]]:
     """What CPU time says of the cells that are undecided: verdicts, and hints on the others."""
     if not beside:
         return {}, ()
     sides, infos = drafted.sides, drafted.infos
-    told = [
-        pair.parameters
-        for pair in drafted.pairs
-        if is_told_by_cpu_time(pair, sides, drafted.method)
-    ]
-    verdicts = verdicts_by_cpu_time(cells, beside, told, sides[0].name)
+    verdicts = verdicts_by_cpu_time(cells, beside, drafted.told, sides[0].name, options.effect)
     left = [cell for cell in beside if cell not in verdicts.values()]
     return verdicts, hints(cells, left, infos, _cpu_time(sides))
 
@@ -218,7 +223,19 @@ def _drafted_levels(
         if cell.parameters[factor] in others
     ]
     sides = side, side._replace(name=" ".join(f"{factor}={level}" for level in others))
-    return _drafted(sides, pairs, states([run]), options, "pairs")
+    warnings = [*states([run], options.in_doubt), *_quiet_pairs(pairs, sides, options)]
+    return _drafted(sides, pairs, warnings, options, "pairs")
+
+
+def _quiet_pairs(
+    pairs: Sequence[Pair], sides: tuple[Side, Side], options: Options
+) -> Iterator[str]:
+    """How many pairs are judged, where trials are set aside."""
+    counts = quiet_pairs(pairs, sides)
+    quiet, every = (sum(each) for each in zip(*counts, strict=True)) if counts else (0, 0)
+    if quiet < every and not options.in_doubt:
+        were = words.verb(quiet, "was", "were")
+        yield f"{words.count_of(quiet, every, 'pair')} {were} quiet; --in-doubt judges all"
 
 
 def _levels(
@@ -250,6 +267,7 @@ class _Drafted(NamedTuple):
     infos: tuple[IndicatorInfo, ...]
     drafts: list[Draft]
     by_cpu_time: list[Draft]
+    told: list[ToldByCpuTime]
     figures: list[IndicatorInfo]
     by_others: Callable[[], list[Draft]]
 
@@ -262,33 +280,40 @@ def _drafted(
     method: Method,
 ) -> _Drafted:
     infos = indicators_of(sides, options)
-    cpu = columns_of(sides, CPU_TIME)
+    told = told_by_cpu_time(pairs, sides, method)
+    quiet, every = (
+        columns_of(sides, CPU_TIME, disturbed=disturbed or options.in_doubt)
+        for disturbed in (False, True)
+    )
+    names = [item.parameters for item in told]
+    # Neighbours add nothing to the CPU time of what is told by it.
+    cpu = [every if pair.parameters in names else quiet for pair in pairs]
     drafts = [
-        draft_of(pair, info, sides, columns, cpu, options, method)
+        draft_of(pair, info, sides, columns, own, options, method)
         for info in infos
-        for columns in [columns_of(sides, info.name)]
-        for pair in pairs
+        for columns in [columns_of(sides, info.name, disturbed=options.in_doubt)]
+        for pair, own in zip(pairs, cpu, strict=True)
     ]
     # Hints need no quiet machine: they are no verdicts.
     beside = options._replace(indicators=(CPU_TIME,), better="", in_doubt=True)
     by_cpu_time = [
-        draft_of(pair, info, sides, cpu, cpu, beside, method)
+        draft_of(pair, info, sides, own, own, beside, method)
         for info in indicators_beside(sides, CPU_TIME, infos)
-        for pair in pairs
+        for pair, own in zip(pairs, cpu, strict=True)
     ]
     figures = other_figures(sides, infos)
 
     def by_others() -> list[Draft]:
         return [
-            draft_of(pair, info, sides, columns, cpu, beside, method)
+            draft_of(pair, info, sides, columns, own, beside, method)
             for info in figures
-            for columns in [columns_of(sides, info.name)]
-            for pair in pairs
+            for columns in [columns_of(sides, info.name, disturbed=options.in_doubt)]
+            for pair, own in zip(pairs, cpu, strict=True)
         ]
 
     warnings = (*warnings, *compares_nothing(sides, infos))
     return _Drafted(
-        sides, pairs, tuple(warnings), method, infos, drafts, by_cpu_time, figures, by_others
+        sides, pairs, tuple(warnings), method, infos, drafts, by_cpu_time, told, figures, by_others
     )
 
 
@@ -299,7 +324,8 @@ def _cpu_time(sides: tuple[Side, Side]) -> str:
 
 def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
     """The comparisons with their verdicts, which are of all cells of all of them together."""
-    level = _level(drafted)
+    error = _errors(drafted, options)
+    level = error.cells
     drafts = [draft for item in drafted for draft in item.drafts]
     logs = [draft.log for draft in drafts]
     found = _directions(drafts, options, level)
@@ -307,7 +333,9 @@ def _settled(drafted: Sequence[_Drafted], options: Options) -> list[Comparison]:
     deciding = iter(deciding_intervals(logs, level))
     judged = sum(log is not None for log in logs)
     beside = iter(
-        directions([d.log for item in drafted for d in item.by_cpu_time], options.effect, level)
+        directions(
+            [d.log for item in drafted for d in item.by_cpu_time], options.effect, error.by_cpu_time
+        )
     )
     # Nobody asks for the others where all is decided.
     others = [item.by_others() if "undecided" in found else [] for item in drafted]
@@ -328,9 +356,38 @@ def _directions(drafts: Sequence[Draft], options: Options, level: float) -> list
     ]
 
 
-def _level(drafted: Sequence[_Drafted]) -> float:
-    """The level of significance: a lower one where the data have set the number of trials."""
-    return 1 - staged(0.95, any(is_staged(item.sides) for item in drafted))
+class _Errors(NamedTuple):
+    """The levels of significance: of the cells by what is compared, and by CPU time."""
+
+    cells: float
+    by_cpu_time: float
+
+
+#: The part of the error that CPU time has where it may decide what the wall time leaves open.
+_OF_CPU_TIME = 0.2
+
+
+def _errors(drafted: Sequence[_Drafted], options: Options) -> _Errors:
+    """The levels of significance: lower ones where the data have set the number of trials. Cells
+    that both wall time and CPU time may decide have two tries, which share the error. It is shared
+    for what the machine did, before any figure is looked at."""
+    level = 1 - staged(0.95, any(is_staged(item.sides) for item in drafted))
+    if any(_are_tried_twice(item, options) for item in drafted):
+        return _Errors((1 - _OF_CPU_TIME) * level, _OF_CPU_TIME * level)
+    return _Errors(level, level)
+
+
+def _are_tried_twice(drafted: _Drafted, options: Options) -> bool:
+    """Is there a cell that CPU time may decide, whose wall time is judged, too? That is so where
+    enough pairs are quiet, or all are to be judged. Where all are in doubt, the wall time has no
+    verdict."""
+    wall = [draft.cell for draft in drafted.drafts if draft.cell.indicator == "wall_seconds"]
+    if not wall or not drafted.by_cpu_time:
+        return False
+    doubted = [cell.parameters for cell in wall if cell.is_doubted]
+    return any(
+        options.in_doubt if it.parameters in doubted else it.quiet < it.pairs for it in drafted.told
+    )
 
 
 def _judged(drafts: Sequence[Draft], said: Iterator[Direction]) -> list[CellComparison]:
@@ -358,7 +415,8 @@ def _settled_one(
         None if draft.is_withheld else interval
         for draft, interval in zip(item.drafts, deciding, strict=False)
     ]
-    verdicts, hinted = _by_cpu_time(item, cells, _judged(item.by_cpu_time, beside))
+    verdicts, hinted = _by_cpu_time(item, cells, _judged(item.by_cpu_time, beside), options)
+    cells = tuple(with_verdicts(cells, list(verdicts.values())))
     return Comparison(
         base=item.sides[0].name,
         new=item.sides[1].name,
@@ -366,7 +424,7 @@ def _settled_one(
         indicators=item.infos,
         effect=options.effect,
         method=item.method,
-        cells=tuple(with_verdicts(cells, list(verdicts.values()))),
+        cells=cells,
         advice=(
             *verdicts,
             *hinted,

@@ -4,22 +4,23 @@ A verdict by another figure of the same trials, because the first was undecided,
 try (decision 27). Yet a reader should not have to look for what did differ. CPU time is one figure,
 named beforehand; the others are many, so they are judged as one family, in which a difference must
 be the clearer the more there are. Where the machine was not quiet there is a verdict by CPU time of
-a program whose one thread computes: what the machine did calls for it, and no figure.
+a program whose one thread computes: what the machine did calls for it, and no figure. Where quiet
+trials are judged by their wall time first, both verdicts share the error (decision 98).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from concurve import words
-from concurve.analysis.comparison.cells import CPU_TIME
+from concurve.analysis.comparison.cells import CPU_TIME, ToldByCpuTime
 from concurve.analysis.comparison.options import indicators_beside
 from concurve.analysis.comparison.sides import Side
 from concurve.findings.comparison import ByCpuTime, CellComparison
-from concurve.terms import IndicatorInfo, Level
+from concurve.terms import IndicatorInfo
 
 #: So many cells, or figures of a cell, are named.
 _NAMED_MAX = 3
@@ -47,24 +48,38 @@ def other_figures(sides: tuple[Side, Side], asked: Sequence[IndicatorInfo]) -> l
 def verdicts_by_cpu_time(
     cells: Sequence[CellComparison],
     beside: Sequence[CellComparison],
-    told: Sequence[Mapping[str, Level]],
+    told: Sequence[ToldByCpuTime],
     base: str,
+    effect: float,
 ) -> dict[str, CellComparison]:
-    """A sentence on each cell whose wall time is in doubt and whose CPU time differs, or is the
-    same, of those that may be ``told`` by it, by their parameters; ``beside`` are the same cells by
-    CPU time. ``base`` is what they are compared with."""
-    doubted = [cell.parameters for cell in cells if _is_open_by_wall_time(cell)]
-    return {
-        _verdict(cell, base): cell
-        for cell in beside
-        if cell.verdict in ("faster", "slower", "same")
-        and cell.parameters in doubted
-        and cell.parameters in told
-    }
+    """A sentence on each cell that the wall time leaves open because the machine was not quiet, and
+    whose CPU time differs, or is the same, of those that may be ``told`` by it; ``beside`` are the
+    same cells by CPU time. ``base`` is what they are compared with."""
+    said = {}
+    for cell in beside:
+        pairs = next((it for it in told if it.parameters == cell.parameters), None)
+        if pairs is None or cell.verdict == "undecided":
+            continue
+        for own in cells:
+            if own.parameters == cell.parameters and _is_open_by_wall_time(own, pairs):
+                said[_verdict(cell, base, effect, _why(own, pairs))] = cell
+    return said
 
 
-def _is_open_by_wall_time(cell: CellComparison) -> bool:
-    return cell.is_doubted and cell.verdict == "undecided" and cell.indicator == "wall_seconds"
+def _is_open_by_wall_time(cell: CellComparison, told: ToldByCpuTime) -> bool:
+    is_open = cell.verdict == "undecided" and cell.indicator == "wall_seconds"
+    return is_open and (cell.is_doubted or told.quiet < told.pairs)
+
+
+def _why(cell: CellComparison, told: ToldByCpuTime) -> str:
+    """Why a cell is told by CPU time."""
+    if cell.is_doubted:
+        return "the wall time is in doubt"
+    are = words.verb(told.quiet, "was", "were")
+    return (
+        f"{words.count_of(told.quiet, told.pairs, 'pair')} {are} quiet, too few to decide by wall "
+        "time"
+    )
 
 
 def with_verdicts(
@@ -73,36 +88,41 @@ def with_verdicts(
     """The cells, with the verdict by CPU time of those of which it is ``told``."""
     for cell in cells:
         found = next((it for it in told if it.parameters == cell.parameters), None)
-        if found is None or found.ratio is None or not _is_open_by_wall_time(cell):
+        is_open = cell.verdict == "undecided" and cell.indicator == "wall_seconds"
+        if found is None or found.ratio is None or not is_open:
             yield cell
         else:
             by_cpu_time = ByCpuTime(verdict=found.verdict, ratio=found.ratio)
             yield msgspec.structs.replace(cell, by_cpu_time=by_cpu_time)
 
 
-def _verdict(cell: CellComparison, base: str) -> str:
+def _verdict(cell: CellComparison, base: str, effect: float, why: str) -> str:
     """``By CPU time version=new is 4.1 % slower than version=old [3.2, 5.1 %]; the wall time is in
     doubt.``"""
     by, ends = _by(cell)
     where = " ".join(f"{name}={level}" for name, level in cell.parameters.items())
     if cell.verdict == "same":
-        return f"By CPU time {where} is as fast as {base}{_span(cell)}; the wall time is in doubt."
-    return (
-        f"By CPU time {where} is {by} % {cell.verdict} than {base} [{ends} %]; the wall time is in "
-        "doubt."
-    )
+        within = f"within {words.in_percent(effect)} %: {_difference(cell)}"
+        return f"By CPU time {where} is as fast as {base}, {within}; {why}."
+    return f"By CPU time {where} is {by} % {cell.verdict} than {base} [{ends} %]; {why}."
 
 
-def _span(cell: CellComparison) -> str:
-    """`` [1.0 % faster to 0.8 % slower]``, of the CPU time of cells that are the same."""
+def _difference(cell: CellComparison) -> str:
+    """``0.2 % slower [1.0 % faster to 0.8 % slower]``, of the CPU time of cells that are the same;
+    ``4.1 % slower [3.6, 4.8 %]`` where both ends are on one side."""
+    by, ends = _by(cell)
     ratio = cell.ratio
-    if ratio is None or ratio.low is None or ratio.high is None:
-        return ""
+    assert ratio is not None and ratio.low is not None and ratio.high is not None
+    if (ratio.low > 1) == (ratio.high > 1):
+        return f"{by} % {_way(ratio.value)} [{ends} %]"
     low, high = (
-        f"{words.in_percent(abs(end - 1))} % {'slower' if end > 1 else 'faster'}"
-        for end in (ratio.low, ratio.high)
+        f"{words.in_percent(abs(end - 1))} % {_way(end)}" for end in (ratio.low, ratio.high)
     )
-    return f" [{low} to {high}]"
+    return f"{by} % {_way(ratio.value)} [{low} to {high}]"
+
+
+def _way(ratio: float) -> str:
+    return "slower" if ratio > 1 else "faster"
 
 
 def hints(

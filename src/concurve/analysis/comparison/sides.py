@@ -240,8 +240,9 @@ def sessions(base: Sequence[Findings], new: Sequence[Findings]) -> Iterator[str]
         yield "one run against several: the variance between runs of the single side is not known"
 
 
-def states(runs: Sequence[Findings]) -> list[str]:
-    """Warnings about runs that are not complete, or have trials in doubt."""
+def states(runs: Sequence[Findings], in_doubt: bool) -> list[str]:
+    """Warnings about runs that are not complete, or have trials in doubt. ``in_doubt``: those are
+    judged as any others."""
     found = []
     for run in runs:
         if run.run.state != "complete":
@@ -249,6 +250,8 @@ def states(runs: Sequence[Findings]) -> list[str]:
                 f"run {run.run.id} is {run.run.state}, with {words.count(run.run.trials, 'trial')}"
             )
         counts = count_trials(run.run.trials, run.rejects, run.cells)
-        if counts.doubted:
+        if counts.doubted and in_doubt and counts.set_aside:
+            found.append(f"run {run.run.id}: {counts.in_doubt_all_judged}")
+        elif counts.doubted:
             found.append(f"run {run.run.id}: {counts.in_doubt}")
     return found

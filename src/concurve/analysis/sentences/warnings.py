@@ -11,7 +11,7 @@ from concurve.analysis.sentences.naming import name, subject
 from concurve.analysis.unset import Unset
 from concurve.definition.study import unused_factors
 from concurve.findings.cells import CellFindings, Reject, on_hosts
-from concurve.findings.counts import count_trials
+from concurve.findings.counts import TrialCounts, count_trials
 from concurve.findings.run import PRECISION, SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
@@ -277,8 +277,23 @@ def _doubtful(
         return [are]
     if moved := _moved(head, plan, cells, counts.set_aside):
         return [f"{are} {moved}"]
-    moves = words.verb(len(doubtful), "It moves", "They move")
-    return [f"{are} {moves} no median by much, and may widen intervals."]
+    return [f"{are} {_moves_none(counts)}"]
+
+
+def _moves_none(counts: TrialCounts) -> str:
+    """That no median hangs on the trials in doubt: on those that count, which may widen intervals,
+    nor on those that are set aside."""
+    left = counts.doubted - counts.set_aside
+    if not counts.set_aside:
+        moves = words.verb(left, "It moves", "They move")
+        return f"{moves} no median by much, and may widen intervals."
+    if left:
+        others = words.verb(left, "the other", "the others")
+        return f"With what is set aside no median would move by much; {others} may widen intervals."
+    return (
+        f"The figures are those of the other {words.count(counts.used, 'trial')}; with all "
+        f"{counts.in_use:,} no median would move by much."
+    )
 
 
 def _moved(head: RunHead, plan: Plan, cells: Sequence[CellFindings], aside: int) -> str:

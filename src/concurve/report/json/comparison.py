@@ -62,7 +62,8 @@ class ComparedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     by_cpu_time: Annotated[
         ComparedByCpuTime | msgspec.UnsetType,
         about(
-            "What CPU time says where the wall time is in doubt. This verdict counts for --fail-on."
+            "What CPU time says where the machine was not quiet and the wall time leaves open "
+            "which is faster. This verdict counts for --fail-on."
         ),
     ] = msgspec.UNSET
 

@@ -153,11 +153,20 @@ def _limit_in(
     cell = limit.cell
     if cell.cause == "none" and cell.base is None and cell.trials and not cell.used:
         return None  # nothing to compare it with, and nothing else to say
+    if cell.cause == "in doubt" and _compares_names(findings):
+        return None  # which version is faster was asked, and a warning tells of the doubt
     is_unnamed = cell.cause == "in doubt" and not room.doubts
     if is_unnamed and len(limits) == 1:
         return None
     whole = limit_line(limit, recommended_below(findings, limit))
     return _short_limit(findings, limit, whole) if is_unnamed or room.answers < _ALL else whole
+
+
+def _compares_names(findings: Findings) -> bool:
+    """Are versions, or other named variants, all that is compared?"""
+    varied = [factor for factor in findings.factors if len(factor.levels) > 1]
+    names = [isinstance(level, str) for factor in varied for level in factor.levels]
+    return len(varied) == 1 and not varied[0].work and all(names)
 
 
 def _told(findings: Findings, room: Room) -> list[Finding]:

@@ -81,13 +81,16 @@ def _blocks(findings: Findings) -> Iterator[Block]:
 
 
 def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
-    """``5 of 35 trials rejected, 30 used: error (3), other processes used the CPUs (2)``: those in
-    doubt are counted among the used ones. Then those, in the same way."""
+    """``5 of 35 trials rejected, 24 used, 6 set aside: error (3), other processes used the CPUs
+    (2)``: those in doubt are used, or set aside. Then those, in the same way."""
     redone = [item for item in findings.rejects if not item.used]
     doubted = [item for item in findings.rejects if item.used and with_doubts]
     counts = count_trials(findings.run.trials, findings.rejects, findings.cells)
     used = f"{counts.used:,}" if counts.used else "none"
-    rejected = f"{words.count_of(counts.rejected, counts.made, 'trial')} rejected, {used} used"
+    aside = f", {counts.set_aside:,} set aside" if counts.set_aside else ""
+    rejected = (
+        f"{words.count_of(counts.rejected, counts.made, 'trial')} rejected, {used} used{aside}"
+    )
     for items, counted in (
         (redone, rejected),
         (doubted, f"{fmt.count(counts.doubted, 'trial')} in doubt{counts.aside}"),
