@@ -199,8 +199,9 @@ class Table(msgspec.Struct, frozen=True):
     columns may become the rows and the columns of a matrix whose entries are the rest. ``sortable``
     tables are long, and a reader may sort them by any column. ``legend`` says how to read the
     columns that a view shows, ``more`` how to get those that a narrow view leaves out, which are
-    counted and not named where it is ``terse``. ``whole``: rows are searched by what stands in
-    them, so no view cuts an entry or leaves a column out; a row may be wider than a terminal.
+    counted and not named where it is ``terse``, and not told where it has no ``more`` either.
+    ``whole``: rows are searched by what stands in them, so no view cuts an entry or leaves a column
+    out; a row may be wider than a terminal.
     """
 
     columns: tuple[Column, ...]

@@ -247,8 +247,10 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
 
 def _left_out(names: Sequence[str], width: int, table: Table) -> list[str]:
     """``not shown: efficiency and 45 more (how to see them)``: on one line, with as many names as
-    it has room for, none of a terse table. How to see them stands on a line of its own where there
-    is no room."""
+    it has room for, none of a terse table, of which nothing is said where another line says how to
+    see them. That stands on a line of its own where there is no room."""
+    if table.terse and not table.more:
+        return []
     how = f" ({table.more})" if table.more else ""
     for some in range(0 if table.terse else min(len(names), _NAMES_MAX), 0, -1):
         more = f" and {len(names) - some} more" if some < len(names) else ""
