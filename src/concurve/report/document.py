@@ -155,7 +155,8 @@ class Column(msgspec.Struct, frozen=True, dict=True):
     when they are first read: narrow views need few of the columns of a long table. ``short`` is a
     shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0 for a column
     that is always shown; of the others those with the least number come first, as far as they fit.
-    ``is_filled``: is any entry there? ``None`` where only the entries tell.
+    ``is_filled``: is any entry there? ``None`` where only the entries tell. ``kind``: where it has
+    no room, another one of its kind may have.
     """
 
     title: str
@@ -167,6 +168,7 @@ class Column(msgspec.Struct, frozen=True, dict=True):
     wanted: int = 0
     detail: Detail | None = None
     is_filled: bool | None = None
+    kind: str = ""
 
     @cached_property
     def _entries(self) -> Entries:

@@ -15,7 +15,7 @@ import msgspec
 from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
-from concurve.findings.run import Findings, Report
+from concurve.findings.run import Findings, Report, is_latency
 from concurve.report import format as fmt
 from concurve.report.document import (
     Cell,
@@ -369,6 +369,7 @@ def _indicators(findings: Findings) -> list[Column]:
                 note=info.note,
                 wanted=worth.index(name),
                 is_filled=is_filled,
+                kind="latency" if is_latency(name) else "",
             )
         )
     return columns
