@@ -330,6 +330,10 @@ def test_advice_names_parameters_of_python(measure: Measure) -> None:
             'run.write("report.html")',
         ),
         (
+            "concurve show 2026-1 --claims, --figures, --all",
+            'run.findings.claims, run.frame(), run.write("report.html")',
+        ),
+        (
             "For this run: concurve show 2026-1 --best-by tps:higher (or :lower).",
             'For this run: run.best("tps:higher") (or :lower).',
         ),

@@ -25,6 +25,7 @@ from concurve.host.native import binary
 from concurve.host.temporary import free_port
 from concurve.measuring.attached_load import Loaded, server_lines, with_server
 from concurve.wire import decode_record
+from concurve.wire.record import RoleRecord
 from concurve.wire.spec import RoleSpec, TrialSpec
 from tests.helpers.real import Lab, wait_until
 
@@ -49,6 +50,45 @@ def test_what_an_attached_server_used_is_told() -> None:
     assert re.search(r"waited for a CPU  \d", text)
     assert f"{server.threads.peak} threads seen at once" in text
     assert server.threads.listed[0].name in text
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "cpus", "said"),
+    [
+        (1.32, 0.64, 2, "the 2 CPUs are used up: server 1.32, load 0.64"),
+        (0.40, 0.55, 1, "the CPU of this machine is used up: server 0.40, load 0.55"),
+        (0.95, 0.50, 2, ""),
+        (1.32, 0.64, 4, ""),
+        (None, 0.64, 2, ""),
+    ],
+)
+def test_cpus_that_server_and_load_use_up_are_named_as_the_limit(
+    server: float | None, client: float, cpus: int, said: str
+) -> None:
+    served = decode_record(GOLDEN.read_bytes()).roles[0]
+
+    def using(share: float | None) -> RoleRecord:
+        (phase,) = served.phases
+        used = None if share is None else round(share * phase.wall_ns)
+        usage = msgspec.structs.replace(phase.usage, cpu_ns=used)
+        phase = msgspec.structs.replace(phase, usage=usage)
+        return msgspec.structs.replace(served, phases=(phase,))
+
+    lines = list(server_lines(using(server), using(client), cpus))
+    limits = [line.split(None, 1)[1] for line in lines if line.startswith("  limit ")]
+    assert limits == ([said] if said else [])
+    alone = list(server_lines(using(server)))
+    assert not any(line.startswith("  limit ") for line in alone), "the load is not known"
+
+
+@pytest.mark.parametrize(("peak", "more"), [(14, "    and 10 more"), (4, ""), (None, "")])
+def test_threads_that_are_not_named_are_counted(peak: int | None, more: str) -> None:
+    server = decode_record(GOLDEN.read_bytes()).roles[0]
+    (first, *_) = server.threads.listed
+    threads = msgspec.structs.replace(server.threads, listed=(first,) * 6, peak=peak)
+    lines = list(server_lines(msgspec.structs.replace(server, threads=threads)))
+    assert sum(first.name in line for line in lines) == 4
+    assert (lines[-1] == more) if more else " more" not in lines[-1]
 
 
 def test_a_process_that_did_not_run_while_the_load_was_answered_is_doubted() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+
 import click
 import pytest
 
@@ -11,6 +14,7 @@ from concurve.cli.run import verb as run
 from concurve.cli.show import verb as show
 from concurve.cli.sweep import verb as sweep
 from concurve.errors import StudyError
+from tests.helpers import real
 
 
 def refused(*words: str) -> str:
@@ -146,6 +150,16 @@ def test_what_is_no_verb_names_what_is_meant(words: tuple[str, ...], typed: str)
 def test_options_of_other_loads_name_ours(words: tuple[str, ...], meant: str) -> None:
     with pytest.raises(StudyError, match=f"(?s)no option .*{meant} in its place"):
         slips.refuse_of_load(("redis://127.0.0.1:6379", *words))
+
+
+@pytest.mark.real
+def test_no_option_that_the_help_of_the_load_names_is_refused() -> None:
+    """Aliases too: ``[alias: --clients]`` of --sessions."""
+    asked = (real.program("concurve-load"), "--help")
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    named = set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", done.stdout))
+    assert {"--sessions", "--clients", "--rate", "-h"} <= named
+    slips.refuse_of_load(("redis://h:1", *sorted(named)))
 
 
 def test_what_the_load_generator_takes_is_no_slip() -> None:

@@ -174,6 +174,31 @@ def test_a_primary_figure_may_be_one_that_the_program_reports(name: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("command", "primary"),
+    [
+        ("concurve load redis://h --sessions {n} --duration 1s", "rate_per_second"),
+        ("/usr/bin/concurve load redis://h --sessions {n} --rate 50%", "rate_per_second"),
+        ("env A=1 taskset -c 1 nice -n 5 concurve load redis://h {n}", "rate_per_second"),
+        ("timeout 9 concurve-load redis://h --sessions {n}", "rate_per_second"),
+        ("concurve load redis://h --sessions {n} --slo p99=2ms", "slo_rate_per_second"),
+        ("concurve load redis://h --sessions {n} --slo=p99=2ms --rate 9", "wall_seconds"),
+        ("concurve load sqlite:b.db --scale {n} --init-only", "wall_seconds"),
+        ("concurve sweep {n} load", "wall_seconds"),
+    ],
+)
+def test_a_load_of_ours_is_judged_by_its_rate(command: str, primary: str) -> None:
+    """It runs for a fixed time, so its wall time compares nothing."""
+    parameters = (("n", "1,2"),)
+    study = study_of(*command.split(), parameters=parameters)
+    assert study.primary == primary
+    named = study_of(*command.split(), parameters=parameters, primary="cpu_seconds")
+    assert named.primary == "cpu_seconds"
+    tps = ("tps=([0-9.]+):1/s:higher",)
+    found = study_of(*command.split(), parameters=parameters, extracts=tps)
+    assert found.primary == "tps", "what is extracted is asked for"
+
+
+@pytest.mark.parametrize(
     ("typed", "proposed"),
     [
         (r"Requests/sec: ([0-9.]+)", r"'requests_sec=Requests/sec: ([0-9.]+):higher'"),

@@ -394,13 +394,21 @@ def test_one_failing_cell_is_skipped_and_the_rest_measured(store: Store) -> None
     assert findings.run.state == "complete"
 
 
-def test_a_run_with_one_cell_left_ends_and_says_why(store: Store) -> None:
-    engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "2" else "ok")
-    runner_of(store, engine).start()
+def test_a_run_with_one_version_left_ends_and_says_why(store: Store) -> None:
+    engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "new" else "ok")
+    runner_of(store, engine, small_study(THREE, version=("old", "new"))).start()
     findings = findings_of(store, store.find_run("last"))
     assert [cell.status for cell in findings.cells] == ["partial", "skipped"]
     assert findings.run.state == "complete" and findings.run.trials == 3
     assert "nothing is left to compare with" in findings.run.reason
+
+
+def test_one_number_of_threads_left_has_all_its_trials(store: Store) -> None:
+    engine = FakeEngine(kind_of=lambda s: "timed_out" if s.roles[0].argv[1] == "2" else "ok")
+    runner_of(store, engine).start()
+    findings = findings_of(store, store.find_run("last"))
+    assert [cell.status for cell in findings.cells] == ["ok", "skipped"]
+    assert findings.run.state == "complete" and findings.run.trials == 3 + 2
 
 
 @pytest.mark.parametrize("kind", ["exec_failed", "control_refused"])

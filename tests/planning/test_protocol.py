@@ -340,13 +340,18 @@ def test_what_the_allowance_has_no_room_for_is_known(allowed: float, left: float
     assert protocol.ends_by_allowance() == (allowed == 4.0)
 
 
+def protocol_of_names(cells: int, **rules: Any) -> Protocol:
+    names = tuple(f"v{number}" for number in range(cells))
+    return Protocol(make_plan(small_study(Rules(**rules), version=names), "normal", 7))
+
+
 def one_good(good: int) -> Answer:
     return lambda key: ("ok", 1.0) if key.cell == good else ("program_error", None)
 
 
 def test_a_run_ends_where_all_cells_but_one_failed_at_once() -> None:
     """A new version that crashes makes nobody wait for all trials of the old one."""
-    protocol = protocol_of(cells=3, repeats_min=40, repeats_max=40)
+    protocol = protocol_of_names(cells=3, repeats_min=40, repeats_max=40)
     outcomes = drive(protocol, one_good(0))
     assert len(outcomes) == 1 + 2 * 2, "one trial, and two that failed of each other cell"
     stop = protocol.next()
@@ -358,18 +363,32 @@ def test_a_run_ends_where_all_cells_but_one_failed_at_once() -> None:
 
 
 def test_a_run_goes_on_where_two_cells_are_left_or_the_failed_one_has_figures() -> None:
-    two = protocol_of(cells=3, repeats_min=10, repeats_max=10)
+    two = protocol_of_names(cells=3, repeats_min=10, repeats_max=10)
     drive(two, lambda key: ("program_error", None) if key.cell == 2 else ("ok", 1.0))
     assert [len(cell.used) for cell in two.cells] == [10, 10, 0]
-    late = protocol_of(cells=2, repeats_min=10, repeats_max=10)
+    late = protocol_of_names(cells=2, repeats_min=10, repeats_max=10)
     drive(late, lambda key: ("program_error", None) if key.cell and key.block > 4 else ("ok", 1.0))
     assert [len(cell.used) for cell in late.cells] == [10, 5]
-    given_up = protocol_of(cells=2, repeats_min=10, repeats_max=10)
+    given_up = protocol_of_names(cells=2, repeats_min=10, repeats_max=10)
     drive(given_up, lambda key: ("abandon", None) if key.cell else ("ok", 1.0))
     assert len(given_up.cells[0].used) == 10, "what its check gave up is no failure"
 
 
 def test_stored_runs_with_one_cell_left_go_on_as_they_did() -> None:
-    before = protocol_of(cells=2, repeats_min=10, repeats_max=10)
+    before = protocol_of_names(cells=2, repeats_min=10, repeats_max=10)
     before.plan = msgspec.structs.replace(before.plan, protocol=ENDING_PROTOCOL - 1)
     assert len(drive(before, one_good(0))) == 10 + 2
+
+
+@pytest.mark.parametrize("more", [{}, {"mode": ("old",)}])
+def test_a_number_of_workers_has_all_its_trials_where_the_others_failed(
+    more: dict[str, tuple[str, ...]],
+) -> None:
+    """Figures of clients=2 are worth having where clients=200 failed."""
+    study = small_study(Rules(repeats_min=2, repeats_max=2), clients=(2, 200), **more)
+    protocol = Protocol(make_plan(study, "normal", 7))
+    drive(protocol, one_good(0))
+    assert [len(cell.used) for cell in protocol.cells] == [2, 0]
+    assert protocol.cells[0].stop is StopReason.FIXED
+    stop = protocol.next()
+    assert isinstance(stop, Stop) and stop.reason == "1 of 2 cells skipped"

@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from concurve.definition.study import Rules
+from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import Cause, CellExplanation, Limit
 from concurve.findings.run import PRECISION, Finding, Report
 from concurve.report.document import Chart, List, Section, Table, walk
@@ -143,7 +144,36 @@ def test_what_does_not_fit_on_a_screen_is_counted() -> None:
     unbroken = " ".join(line.plain.strip() for line in lines(every, 79))
     (before,) = re.findall(r"(\d+) more warnings: --all", unbroken)
     assert int(left) == int(before) + 1
-    assert "more figures (concurve show" in kept
+    assert "more figures" not in kept
+    assert re.search(r"\nmore: concurve show \S+ [^:]*--figures", kept), "told on one line"
+
+
+def slowed(report: Report) -> Report:
+    """The run with speed-ups that its medians do not have, and with more warnings than fit."""
+    base = report.cells[0].indicators["wall_seconds"].value
+
+    def moved(cell: CellFindings) -> CellFindings:
+        speedup = cell.indicators["speedup"]
+        value = 1.3 * base / cell.indicators["wall_seconds"].value
+        told = msgspec.structs.replace(speedup, value=value)
+        return msgspec.structs.replace(cell, indicators={**cell.indicators, "speedup": told})
+
+    cells = (report.cells[0], *map(moved, report.cells[1:]))
+    long = tuple(
+        Finding(kind="warning", sentence=f"Warning {number}: {'much ' * 120}.") for number in (1, 2)
+    )
+    sentences = (*report.sentences, *long)
+    return msgspec.structs.replace(report, cells=cells, sentences=sentences)
+
+
+def test_speed_ups_that_the_medians_do_not_have_are_told_where_lines_are_few() -> None:
+    note = "speed-ups compare neighbouring trials, not these medians"
+    report = slowed(sweep("many"))
+    text = shown(report, 80)
+    assert len(text) <= LINES_MAX, "\n".join(text)
+    said = " ".join(line.strip() for line in text)
+    assert note in said
+    assert "--figures, --models" in said, "or the view had room, and this tests nothing"
 
 
 def test_a_precision_that_was_missed_is_told_where_its_warning_has_no_room() -> None:

@@ -413,9 +413,9 @@ def test_who_asks_for_what_was_rejected_sees_each_trial_and_its_output_once() ->
     assert "no config\nof 2" in asked
     assert "role target wrote nothing (threads=4, the program failed)" in asked
     assert "threads=8, the program failed" not in asked, "it was never started"
-    assert asked.count("6 of 7 trials rejected, 1 used: ") == 1
+    assert asked.count("6 of 10 trials rejected, 4 used: ") == 1
     brief = shown()
-    assert brief.count("6 of 7 trials rejected, 1 used: ") == 1
+    assert brief.count("6 of 10 trials rejected, 4 used: ") == 1
     assert "trial 1 attempt 2" not in brief and "wrote nothing" not in brief
 
 

@@ -236,6 +236,34 @@ def test_the_speed_up_stays_where_a_latency_has_no_room() -> None:
     assert heading.index("latency") < heading.index("speed-up")
 
 
+def with_latencies(names: tuple[str, ...]) -> Report:
+    """A run with these figures."""
+    found = samples.thread_scaling()
+
+    def figures(cell: CellFindings) -> CellFindings:
+        told = dict.fromkeys(names, cell.indicators["wall_seconds"])
+        return msgspec.structs.replace(cell, indicators={**cell.indicators, **told})
+
+    return msgspec.structs.replace(found, cells=tuple(map(figures, found.cells)))
+
+
+def test_of_two_latencies_the_tail_is_wanted_more_and_the_usual_one_where_only_it_fits() -> None:
+    names = ("load.latency_ns_p50", "load.latency_ns_p99")
+    found = with_latencies(names)
+    assert found.names_in_order()[1:3] == ["load.latency_ns_p99", "load.latency_ns_p50"]
+    asked = msgspec.structs.replace(found, asked=("wall_seconds", *names))
+    latencies = [name for name in asked.names_in_order() if name in names]
+    assert latencies == [*names], "who asks has an order of their own"
+    by_length = ("load.latency_ns_p50", "load.latency_ns_of_all_that_was_sent_p99")
+    wide = with_latencies(by_length)
+    shown = set()
+    for width in range(40, 140):
+        lines = (line.plain for line in terminal.lines(brief(wide), width))
+        heading = next((line for line in lines if line.startswith("cpus")), "")
+        shown.add(tuple(name in heading for name in by_length))
+    assert {(False, False), (True, False), (True, True)} <= shown
+
+
 def test_what_a_study_asks_for_stands_before_what_one_copy_of_a_load_did() -> None:
     found = samples.thread_scaling()
     names = ("load-1.latency_ns_p50", "load-2.latency_ns_p50", "load.latency_ns_p50",
@@ -248,7 +276,7 @@ def test_what_a_study_asks_for_stands_before_what_one_copy_of_a_load_did() -> No
         for cell in found.cells
     )
     found = msgspec.structs.replace(found, cells=cells)
-    assert found.names_in_order()[1] == "load.latency_ns_p50", "of all copies"
+    assert found.names_in_order()[1] == "load.latency_ns_p99", "of all copies"
     asked = msgspec.structs.replace(found, asked=("wall_seconds", "load.latency_ns_p99"))
     assert asked.names_in_order()[:3] == ["wall_seconds", "load.latency_ns_p99", "speedup"]
 

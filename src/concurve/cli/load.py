@@ -147,6 +147,7 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
         sys.stdout.write(done.stdout)
     if done.server_ended:
         raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
-    for line in server_lines(done.server) if done.server and not whole else ():
-        note(line)
+    if done.server and not whole:
+        for line in server_lines(done.server, done.load, os.cpu_count() or 1):
+            note(line)
     return done.code

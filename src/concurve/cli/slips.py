@@ -58,7 +58,7 @@ _BY_OPTION_OF_RUN = {
 
 #: Options of other tools in the place of those of the load generator.
 _LOAD_MEANT = {
-    "--sessions": ("-c", "--connections", "--clients", "--concurrency", "--users"),
+    "--sessions": ("-c", "--connections", "--concurrency", "--users"),
     "--transactions": ("-n", "--requests", "--number", "--count", "--iterations"),
     "--duration": ("-d", "-z", "-T", "--time", "--seconds"),
     "--threads": ("-t", "-j", "--jobs"),

@@ -170,7 +170,8 @@ _WORDS = "concurve.sweep.words"
     "--primary",
     metavar="NAME[:higher|lower]",
     help="The figure by which settings are compared, and whose precision sets the number of trials "
-    "(default: that of the TOOL, the first rate of which more is better, or the wall time).",
+    "(default: that of the TOOL, the first rate of which more is better, the rate of concurve "
+    "load, or the wall time).",
 )
 @click.option(
     "--work",

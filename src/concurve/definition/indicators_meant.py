@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
 from concurve.definition.indicator_names import split_name
 from concurve.definition.measured import INDICATORS, MEASURED
@@ -48,8 +49,27 @@ def indicator_meant(wanted: str, names: Iterable[str], otherwise: str | None = N
 def known_before(command: Sequence[str]) -> list[str]:
     """The indicators that a program will have for certain, before it ran: what is measured of any,
     and what the load generator reports."""
-    table = program("load") if [*command[:2]] == ["concurve", "load"] else None
+    table = program("load") if is_load(command) else None
     return [*MEASURED, *(table.indicators if table else ())]
+
+
+def is_load(command: Sequence[str]) -> bool:
+    """Do the words call the load generator? Those of a program that starts it: not here
+    (:func:`~concurve.definition.starters.started`)."""
+    name = PurePath(command[0]).name if command else ""
+    return name == "concurve-load" or [name, *command[1:2]] == ["concurve", "load"]
+
+
+def rate_of_load(command: Sequence[str]) -> str | None:
+    """The figure of a load generator that compares settings: the rate, or that which a search for
+    ``--slo`` finds. A load runs for a fixed time, so its wall time compares nothing. ``None`` of
+    other commands, and of a load that has no rate: it checks one, or only makes or reads data."""
+    options = {word.partition("=")[0] for word in command}
+    if not is_load(command) or options & {"--init-only", "--verify-only"}:
+        return None
+    if "--slo" not in options:
+        return "rate_per_second"
+    return None if "--rate" in options else "slo_rate_per_second"
 
 
 def _rank(name: str) -> tuple[int, bool, int, int]:

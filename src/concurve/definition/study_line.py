@@ -17,7 +17,7 @@ from concurve.definition.extracting import (
     parse_named_direction,
     primary_of,
 )
-from concurve.definition.indicators_meant import known_before, names_meant
+from concurve.definition.indicators_meant import is_load, known_before, names_meant, rate_of_load
 from concurve.definition.levels import levels_meant, parse_levels
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import COMMAND_LINE, Origins
@@ -136,7 +136,7 @@ def _program(command: Sequence[str]) -> str:
     if is_script and _INTERPRETER.fullmatch(Path(words[0]).name):
         words = words[1:]
     program = Path(words[0]).name
-    return "concurve load" if [program, *words[1:2]] == ["concurve", "load"] else program
+    return "concurve load" if is_load(words) else program
 
 
 def _served(server: Role) -> str:
@@ -204,13 +204,15 @@ def _indicators(
     command: Sequence[str],
 ) -> tuple[Indicator, ...]:
     """The indicators of a sweep, the primary one first: the one that is named, else the primary
-    figure of a tool, else the first throughput that is extracted, else the rate of the operations
-    that are counted, else the wall time."""
+    figure of a tool, else the first throughput that is extracted, else the rate of our load
+    generator or of the operations that are counted, else the wall time."""
     extracted = [item.indicator for item in found]
     if primary is not None:
         first = _named_primary(primary, extracted, command)
     elif name := primary_of(found):
         first = next(item for item in extracted if item.name == name)
+    elif name := rate_of_load(command):
+        first = msgspec.structs.replace(_RATE, name=name)
     elif work_amount == "scales" or any(item.name == "operations" for item in extracted):
         first = _RATE
     else:

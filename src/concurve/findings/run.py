@@ -152,6 +152,11 @@ def where_the_server_limits(item: Finding) -> Finding:
     return msgspec.structs.replace(item, sentence=sentence)
 
 
+def is_latency(name: str) -> bool:
+    """Is the indicator a latency that a reader of a load looks for first?"""
+    return _LATENCY.search(name) is not None
+
+
 def _is_of_copy(name: str, present: Container[str]) -> bool:
     """Is it the figure of one of the copies of a role, whose figure of all is there, too?"""
     copy = _COPY.match(name)
@@ -208,17 +213,24 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         for cell in self.cells:
             present.update(dict.fromkeys(cell.absent))
         asked = self.asked_by_name
-        latencies = [name for name in present if _LATENCY.search(name)]
+        latencies = [name for name in present if is_latency(name)]
         latencies += [name for name in present if _MEAN_LATENCY.search(name)]
         # What the machine did while it simulated is not what was asked.
         machine = () if self.run.simulation else _WANTED
         if self.ranked != "wall_seconds" and self._is_constant("wall_seconds"):
             machine = (*machine[1:], "wall_seconds")
         others = (info.name for info in self.indicators)
-        # What all copies of a load did is asked for, and what one of them did stands behind.
-        latencies.sort(key=lambda name: (name not in asked, _is_of_copy(name, present)))
+        # What all copies of a load did is asked for, and what one of them did stands behind. A load
+        # is judged by its tail, which comes first; who asks has an order of their own.
+        latencies.sort(
+            key=lambda name: (
+                name not in asked,
+                _is_of_copy(name, present),
+                name not in asked and not name.endswith("p99"),
+            )
+        )
         # A load is judged by its latency as well: the speed-up follows from the first column. Who
-        # asks for none by name looks for the usual one and the tail.
+        # asks for none by name looks for the tail and the usual one.
         first = [
             name for name in latencies if name != self.ranked and not _is_of_copy(name, present)
         ]

@@ -31,6 +31,9 @@ _OUTPUT_BYTES_MAX = 1 << 20
 #: Threads that are named.
 _THREADS_NAMED = 4
 
+#: From this share of the CPUs on they are used up, as for ``concurve explain``.
+_CPUS_USED_UP = 0.9
+
 #: It tells the load that no study reads its record: its exit code is the verdict on an objective.
 _ATTACHED_VARIABLE = "CONCURVE_LOAD_ATTACHED"
 
@@ -40,7 +43,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 class Loaded(NamedTuple):
     """What the load wrote, its exit code, the record of the server if the load measured, why the
-    trial failed if the server ended before it, and who disturbed the load."""
+    trial failed if the server ended before it, who disturbed the load, and the load's record."""
 
     stdout: str
     stderr: str
@@ -48,6 +51,7 @@ class Loaded(NamedTuple):
     server: RoleRecord | None
     server_ended: str = ""
     disturbed: str = ""
+    load: RoleRecord | None = None
 
 
 def load_attached(
@@ -75,6 +79,7 @@ def load_attached(
         served if loaded.phases and not failed else None,
         record.outcome.message or "it ended" if failed else "",
         next((sign.detail for sign in judge_machine(record, target="load")), ""),
+        loaded,
     )
 
 
@@ -185,8 +190,28 @@ def _busy_threads(served: RoleRecord) -> Iterator[tuple[ThreadRecord, float]]:
             yield thread, thread.usage.cpu_ns / life
 
 
-def server_lines(served: RoleRecord) -> Iterator[str]:
-    """What an attached server used while the load measured, as text."""
+def limit_line(served: RoleRecord, load: RoleRecord | None, cpus: int) -> str:
+    """What limits the server where its figures and those of the load alone show it: all ``cpus``
+    of the machine are used up. Empty where they do not."""
+    if load is None:
+        return ""
+    used = []
+    for _, usage, wall in (_measured(served), _measured(load)):
+        if usage.cpu_ns is None or wall == 0:
+            return ""
+        used.append(usage.cpu_ns / wall)
+    if sum(used) < _CPUS_USED_UP * cpus:
+        return ""
+    server, client = used
+    machine = "the CPU of this machine is" if cpus == 1 else f"the {cpus} CPUs are"
+    return f"  limit             {machine} used up: server {server:.2f}, load {client:.2f}"
+
+
+def server_lines(
+    served: RoleRecord, load: RoleRecord | None = None, cpus: int = 0
+) -> Iterator[str]:
+    """What an attached server used while the load measured, as text, and what limits it beside that
+    load on a machine with so many CPUs, where these figures show it."""
     when, usage, wall = _measured(served)
     seconds = wall / 1e9
     yield f"server: process {served.pid}, in the {when} time of {seconds:.2f} s"
@@ -199,14 +224,20 @@ def server_lines(served: RoleRecord) -> Iterator[str]:
             yield f"  {IDLE_SERVER}"
     if usage.run_queue_ns is not None:
         yield f"  waited for a CPU  {usage.run_queue_ns / 1e9:.3f} s, all threads together"
+    if limit := limit_line(served, load, cpus):
+        yield limit
     yield from _switches(usage)
     threads = served.threads
     if threads.peak is not None:
         yield f"  threads           {format_count(threads.peak, 'thread')} seen at once"
     several = len({thread.pid for thread in threads.listed}) > 1
-    for thread, cpus in _busy_threads(served):
+    named = list(_busy_threads(served))
+    for thread, share in named:
         name = f"{thread.name:<16}" + (f"pid {thread.pid:<9}" if several else "")
-        yield f"    {name}{cpus:.2f} CPUs over the whole run"
+        yield f"    {name}{share:.2f} CPUs over the whole run"
+    more = (threads.peak or 0) - len(named)
+    if len(named) == _THREADS_NAMED and more > 0:  # else no other one ran
+        yield f"    and {more:,} more"
 
 
 def _switches(usage: Usage) -> Iterator[str]:

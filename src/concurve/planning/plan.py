@@ -101,6 +101,12 @@ class Plan(msgspec.Struct, frozen=True):
         factors: then each cell is compared with one of equal concurrency."""
         return self.work is not None and (not self.study.base or self.work in self.study.base)
 
+    @property
+    def compares_names(self) -> bool:
+        """Are all levels names, such as versions? Then a figure says something beside another one;
+        that of a number of clients, a rate or a size says something alone."""
+        return all(isinstance(level, str) for it in self.study.factors for level in it.levels)
+
     def order(self, block: int) -> list[int]:
         """The cells of a block in their randomised order."""
         return next(self.orders([block]))

@@ -10,7 +10,8 @@ disturbed trials together may cost ``redo_share`` of the pilot's, more while one
 redone is quiet, and never the time that the pilot needs. Waiting for a CPU is marked only: it can
 be judged where there is a CPU for each worker, so a redo for it would favour some cells of a ratio.
 A value alone is no cause. A second program error skips the cell. Where all cells but one failed so
-before they gave a figure, nothing is left to compare, and the run ends with that block.
+before they gave a figure, and their levels are names alone, such as versions, nothing is left to
+compare, and the run ends with that block. A number of clients has figures worth having alone.
 
 No trial begins that would probably end after the time allowance, and no block after the first. If
 not even that fits, the cells that answer most come first.
@@ -451,9 +452,11 @@ class Protocol:
             self.stop = Stop("complete", self._complete_reason())
 
     def _is_one_left(self) -> bool:
-        """Did all cells but one fail before they gave a figure? What their check gave up is no
-        failure."""
-        if self.plan.protocol < ENDING_PROTOCOL or len(self.cells) == 1:
+        """Did all cells but one fail before they gave a figure, and is that one worth nothing
+        alone? What their check gave up is no failure."""
+        if self.plan.protocol < ENDING_PROTOCOL or not self.plan.compares_names:
+            return False
+        if len(self.cells) == 1:
             return False
         failed = sum(cell.stop is StopReason.ERRORS and not cell.used for cell in self.cells)
         left = [cell for cell in self.cells if not cell.skipped]

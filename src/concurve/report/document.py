@@ -155,7 +155,8 @@ class Column(msgspec.Struct, frozen=True, dict=True):
     when they are first read: narrow views need few of the columns of a long table. ``short`` is a
     shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0 for a column
     that is always shown; of the others those with the least number come first, as far as they fit.
-    ``is_filled``: is any entry there? ``None`` where only the entries tell.
+    ``is_filled``: is any entry there? ``None`` where only the entries tell. ``kind``: where it has
+    no room, another one of its kind may have.
     """
 
     title: str
@@ -167,6 +168,7 @@ class Column(msgspec.Struct, frozen=True, dict=True):
     wanted: int = 0
     detail: Detail | None = None
     is_filled: bool | None = None
+    kind: str = ""
 
     @cached_property
     def _entries(self) -> Entries:
@@ -199,8 +201,9 @@ class Table(msgspec.Struct, frozen=True):
     columns may become the rows and the columns of a matrix whose entries are the rest. ``sortable``
     tables are long, and a reader may sort them by any column. ``legend`` says how to read the
     columns that a view shows, ``more`` how to get those that a narrow view leaves out, which are
-    counted and not named where it is ``terse``. ``whole``: rows are searched by what stands in
-    them, so no view cuts an entry or leaves a column out; a row may be wider than a terminal.
+    counted and not named where it is ``terse``, and not told where it has no ``more`` either.
+    ``whole``: rows are searched by what stands in them, so no view cuts an entry or leaves a column
+    out; a row may be wider than a terminal.
     """
 
     columns: tuple[Column, ...]

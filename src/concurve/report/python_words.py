@@ -21,7 +21,8 @@ _SAME = ("cpus", "nice", "policy", "env", "background", "server", "ready", "read
 _FLAGS = ("across-machines", "in-doubt", "measure-anyway")
 #: What shows in Python what an option shows.
 _SHOWN = {"json": "frame()", "claims": "run.findings.claims", "published": "run.findings.published",
-          "models": "run.models()", "all": 'run.write("report.html")'}  # fmt: skip
+          "figures": "run.frame()", "models": "run.models()",
+          "all": 'run.write("report.html")'}  # fmt: skip
 
 #: The functions of Python that are commands, too.
 _FUNCTIONS = "sweep|run|compare|history|fit"

@@ -247,8 +247,10 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
 
 def _left_out(names: Sequence[str], width: int, table: Table) -> list[str]:
     """``not shown: efficiency and 45 more (how to see them)``: on one line, with as many names as
-    it has room for, none of a terse table. How to see them stands on a line of its own where there
-    is no room."""
+    it has room for, none of a terse table, of which nothing is said where another line says how to
+    see them. That stands on a line of its own where there is no room."""
+    if table.terse and not table.more:
+        return []
     how = f" ({table.more})" if table.more else ""
     for some in range(0 if table.terse else min(len(names), _NAMES_MAX), 0, -1):
         more = f" and {len(names) - some} more" if some < len(names) else ""
@@ -280,7 +282,7 @@ def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list
     """The columns that fit, and the keys and the other columns that do not.
 
     Keys are cut if they take most of the width. Of the optional columns the most important come
-    first; the first one that does not fit ends the list.
+    first; the first one that does not fit ends the list, but for others of its kind.
     """
     keys = [_drawn(column) for column in table.columns if column.role is Role.KEY]
     others = [column for column in table.columns if column.role is not Role.KEY]
@@ -304,15 +306,21 @@ def _fitting(table: Table, width: int) -> tuple[list[_Drawn], list[_Drawn], list
         keys_left_out.insert(0, keys.pop())
     shown = [*keys, *always]
     taken: list[_Drawn] = []
+    left_out: list[Column] = []
     for column in optional:
         left = width - _total([*shown, *taken]) - (len(_GAP) if shown or taken else 0)
-        drawn = _drawn(column, min(left, _BAR_WIDTH))
-        if drawn.width > left or (column.role is Role.BAR and left < _BAR_WIDTH_MIN):
-            break
-        taken.append(drawn)
-    left_out = optional[len(taken) :]
+        is_tried = not left_out or (column.kind and column.kind == left_out[0].kind)
+        drawn = _drawn(column, min(left, _BAR_WIDTH)) if is_tried else None
+        if drawn is None or not _has_room(drawn, left):
+            left_out.append(column)
+        else:
+            taken.append(drawn)
     place = {id(column): number for number, column in enumerate(table.columns)}
     return sorted([*shown, *taken], key=lambda d: place[id(d.column)]), keys_left_out, left_out
+
+
+def _has_room(drawn: _Drawn, left: int) -> bool:
+    return drawn.width <= left and (drawn.column.role is not Role.BAR or left >= _BAR_WIDTH_MIN)
 
 
 def _narrow(drawn: _Drawn, size: int) -> _Drawn:

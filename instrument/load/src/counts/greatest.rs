@@ -44,6 +44,16 @@ impl Greatest {
         ))
     }
 
+    /// The warning of a share above the whole.
+    pub fn excess(&self) -> Option<String> {
+        (self.share > 1.0).then(|| {
+            let percent = (1e4 * self.share).round() / 1e2;
+            format!(
+                "--rate {percent}% is above the greatest rate: requests come faster than they are answered, and wait ever longer; for latencies take a share below 100%"
+            )
+        })
+    }
+
     /// Adds what counts from the first transaction on, or for the whole run, to the counts of the open loop.
     pub fn add_to(&self, tallies: &mut [Tally]) {
         if let Some(first) = tallies.first_mut() {
@@ -70,6 +80,21 @@ mod tests {
             machine_busy: machine_busy.map(str::to_owned),
             is_repeated: false,
         }
+    }
+
+    #[test]
+    fn a_share_above_the_greatest_rate_is_warned_of() {
+        let with = |share| Greatest {
+            share,
+            ..reached(100.0, None)
+        };
+        assert_eq!(with(0.5).excess(), None);
+        assert_eq!(with(1.0).excess(), None);
+        let said = with(1.5).excess().unwrap();
+        assert!(
+            said.starts_with("--rate 150% is above the greatest rate"),
+            "{said}"
+        );
     }
 
     #[test]

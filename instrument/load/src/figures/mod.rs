@@ -363,7 +363,8 @@ impl Figures {
     }
 
     fn find_warnings(&self, plan: &Plan, machine_busy: bool) -> Vec<String> {
-        let mut found = Vec::from_iter(lost_sessions(plan.sessions, &self.all.lost));
+        let mut found = Vec::from_iter(self.greatest.as_ref().and_then(Greatest::excess));
+        found.extend(lost_sessions(plan.sessions, &self.all.lost));
         if self.all.not_begun > 0 {
             let why = match (self.sessions_lost, is_limited(&plan.goal)) {
                 (0, _) => "the --duration was over",

@@ -4,7 +4,8 @@
 //! values before and after are compared by the rank-sum test of Mann and Whitney, and the greatest of
 //! the standardised statistics tells where a change is, if there is one (Pettitt 1979; Hawkins and Deng
 //! 2010). Changes in the first half of the time may be the ends of a warm-up: what comes before is left
-//! out, and the rest is searched again. A server that answers nothing at the end is never steady.
+//! out, and the rest is searched again. A part at an end that hardly moves the mean is left out as well, and is
+//! no change. A server that answers nothing at the end is never steady.
 //!
 //! Nothing is cut from the figures: the readings of the server were taken over the whole measured time.
 
@@ -26,6 +27,9 @@ const CHOICES_MIN: f64 = 2e4;
 /// Rates and latencies that differ less are no change: latencies vary more on any machine.
 const RATE_CHANGE_MIN: f64 = 0.2;
 const LATENCY_CHANGE_MIN: f64 = 0.5;
+/// A part at an end that moves the mean of the rest by less than this matters to no figure: two settings that are so
+/// near are called the same.
+const MEAN_CHANGE_MIN: f64 = 0.02;
 /// A rate that falls below this share of what it was is no end of a warm-up.
 const COLLAPSE: f64 = 0.5;
 /// So many answers should have come in a time without any, at least, for that to mean something.
@@ -174,9 +178,16 @@ fn median(timeline: &Timeline, slots: std::ops::Range<usize>) -> Option<f64> {
 
 fn judge_series(quantity: Quantity, values: &[f64], width_ns: u64) -> Steadiness {
     let mut found = Steadiness::Steady;
-    let mut cut = 0;
-    while let Some(at) = change_point(&values[cut..]) {
-        let rest = &values[cut..];
+    let (mut cut, mut end) = (0, values.len());
+    while let Some(at) = change_point(&values[cut..end]) {
+        let rest = &values[cut..end];
+        if !moves_mean(rest, at) {
+            match at > rest.len() / 2 {
+                true => end = cut + at,
+                false => cut += at,
+            }
+            continue;
+        }
         let (before, after) = (middle(&rest[..at]), middle(&rest[at..]));
         cut += at;
         let change = Change {
@@ -200,6 +211,17 @@ fn judge_series(quantity: Quantity, values: &[f64], width_ns: u64) -> Steadiness
         found = Steadiness::SteadyFrom(change);
     }
     found
+}
+
+/// Whether the mean of all values is another one than that of the longer part, before or after a place.
+fn moves_mean(values: &[f64], at: usize) -> bool {
+    let longer = match at > values.len() / 2 {
+        true => &values[..at],
+        false => &values[at..],
+    };
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
+    let (of_longer, of_all) = (mean(longer), mean(values));
+    (of_all - of_longer).abs() >= MEAN_CHANGE_MIN * of_longer
 }
 
 /// Where the level changes most, if it is not the same before and after.
@@ -291,6 +313,18 @@ impl Steadiness {
                 format!("no steady state: nothing was answered after {since}")
             }
         })
+    }
+
+    /// The judgement on a line beside the warning, which says it whole; `None` if there is none.
+    pub fn line(&self) -> Option<String> {
+        match self {
+            Self::Unknown | Self::Steady => self.text(),
+            Self::SteadyFrom(change) => {
+                let from = time(change.at_ns as f64);
+                Some(format!("from {from} on: see the warning"))
+            }
+            Self::Unsteady(_) | Self::Silent { .. } => Some("no: see the warning".to_owned()),
+        }
     }
 
     /// What to do about it; on a busy machine other programs may have brought it about.
@@ -459,6 +493,8 @@ mod tests {
                 "{change:?}"
             );
             assert!(found.text().unwrap().contains("the rate rose by"));
+            let line = found.line().unwrap();
+            assert!(line.contains("see the warning") && !line.contains("rose"));
             assert!(found.warning(END_NS, false).unwrap().contains("--warm-up"));
         }
     }
@@ -482,6 +518,41 @@ mod tests {
             );
             assert!((-0.5..-0.3).contains(&change.by), "{change:?}");
         }
+    }
+
+    /// Of 4 s, 100 ms at an end are 2.5 % of the time.
+    #[test]
+    fn an_end_that_hardly_moves_the_mean_is_no_change() {
+        let another = |seed: u64, is_end: fn(f64) -> bool, gap_us: f64| {
+            judged(seed, |s| (if is_end(s) { gap_us } else { 100.0 }, 800.0))
+        };
+        for seed in 0..20 {
+            for is_end in [|s| s > 3.9, |s| s < 0.1] {
+                assert_eq!(another(seed, is_end, 65.0), Steadiness::Steady, "{seed}");
+            }
+            // 46 % more in a tenth of the time is 4 % of the mean.
+            let found = another(seed, |s| s > 3.6, 68.0);
+            assert!(
+                matches!(found, Steadiness::Unsteady(_)),
+                "{seed}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_change_before_an_end_that_hardly_moves_the_mean_is_found() {
+        let found = judged(3, |s| {
+            let gap_us = match s {
+                _ if s < 2.4 => 100.0,
+                _ if s < 3.92 => 150.0,
+                _ => 100.0,
+            };
+            (gap_us, 800.0)
+        });
+        let Steadiness::Unsteady(change) = found else {
+            panic!("{found:?}");
+        };
+        assert!(change.at_ns.abs_diff(2_400_000_000) < 300_000_000);
     }
 
     #[test]

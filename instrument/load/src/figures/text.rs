@@ -195,7 +195,7 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
     } else if figures.unanswered > 0 {
         facts.push(("unanswered", format!("{unanswered} at the end")));
     }
-    facts.extend(figures.steadiness.text().map(|it| ("steady", it)));
+    facts.extend(figures.steadiness.line().map(|it| ("steady", it)));
     if let Some(fairness) = figures.fairness.filter(|_| plan.sessions > 1) {
         let counts = || all.sessions.iter().map(|it| it.transactions);
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));

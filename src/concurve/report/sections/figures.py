@@ -71,11 +71,14 @@ _TWINS = {"run_seconds": "wall_seconds", "run_cpu_seconds": "cpu_seconds"}
 _RELATIVE = ("speedup", "efficiency")
 
 
-def brief(findings: Findings, *, terse: bool = False) -> Section:
-    """The table, and what became of cells that are not well."""
+def brief(findings: Findings, *, terse: bool = False, counted: bool = True) -> Section:
+    """The table, and what became of cells that are not well. Without ``counted`` it says nothing
+    of the figures that it leaves out."""
     table = msgspec.structs.replace(
         _table(findings, []), terse=terse, legend=partial(_legend, findings, terse=terse)
     )
+    if not counted:
+        table = msgspec.structs.replace(table, more="")
     return Section("", (table, *_remarks(findings)))
 
 
@@ -224,7 +227,7 @@ def confidence(findings: Findings, names: Iterable[str] | None = None) -> str:
 
 def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = False) -> str:
     """How to read the intervals of some columns; empty if none has an interval. ``terse``: without
-    what a reader asks only who divides medians."""
+    why the brackets of the answer are wider, where marks are to be told."""
     known = confidence(findings, [column.name for column in columns])
     if not known:
         return ""
@@ -235,7 +238,7 @@ def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = Fals
         parts = [f"medians, ± half the {known} interval or (low to high)"]
     if any(_is_step_alone(cell, column.name) for column in columns for cell in findings.cells):
         parts.append("where all trials are the same, ± is the step of their readings")
-    if not terse and _by_blocks(findings, {column.name for column in columns}):
+    if _by_blocks(findings, {column.name for column in columns}):
         parts.append("speed-ups compare neighbouring trials, not these medians")
     wider = _wider_brackets(findings, columns)
     if wider and not (terse and marks):
@@ -379,6 +382,7 @@ def _indicators(findings: Findings) -> list[Column]:
                 note=info.note,
                 wanted=worth.index(name),
                 is_filled=is_filled,
+                kind="latency" if is_latency(name) else "",
             )
         )
     return columns

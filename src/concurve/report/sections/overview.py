@@ -115,13 +115,14 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
 
 
 class Room(NamedTuple):
-    """How many answers and warnings a view has room for, and whether it has some for why no cause
-    is named and for the names of figures that it leaves out. A view for few answers has those of
-    all conditions, where these are few, in short."""
+    """How many answers and warnings a view has room for, whether it has some for why no cause is
+    named and for the names of figures that it leaves out, and for how many these are. A view for
+    few answers has those of all conditions, where these are few, in short."""
 
     answers: int
     warnings: int
     doubts: bool = True
+    figures: bool = True
 
 
 _ALL = 1_000_000
@@ -131,7 +132,8 @@ ROOMS = (
     Room(_ALL, _WARNINGS_SHOWN),
     Room(_ALL, 1),
     Room(_ALL, 1, doubts=False),
-    Room(1, 1, doubts=False),
+    Room(_ALL, 1, doubts=False, figures=False),
+    Room(1, 1, doubts=False, figures=False),
 )
 
 

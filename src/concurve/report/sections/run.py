@@ -111,7 +111,7 @@ def brief_sections(
     """The sections of a brief report in their order. They take the figures of the cells: nothing
     else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
     yield overview.answers(findings, limits, room)
-    table = figures.brief(findings, terse=not room.doubts)
+    table = figures.brief(findings, terse=not room.doubts, counted=room.figures)
     said = overview.warnings(
         findings,
         room,
@@ -126,7 +126,7 @@ def brief_sections(
         yield from map(rejected.output, outputs)
     yield from asked
     if not topics:
-        yield _more(findings)
+        yield _more(findings, room)
 
 
 def _contents(found: Sequence[Section]) -> Iterator[Paragraph]:
@@ -173,8 +173,9 @@ def _none_of(topic: Topic, topics: Collection[Topic]) -> Section | None:
     return Section("", (Paragraph(_NONE[topic], Tone.SOFT, lead=f"--{topic.value}"),))
 
 
-def _more(findings: Findings) -> Section:
-    """What else there is, and how to read it. Claims are counted where a verdict was reached."""
+def _more(findings: Findings, room: overview.Room) -> Section:
+    """What else there is, and how to read it. Claims are counted where a verdict was reached, and
+    the other figures are named where the table does not."""
     there = []
     if findings.claims:
         is_decided = any(claim.verdict in ("supported", "refuted") for claim in findings.claims)
@@ -182,6 +183,7 @@ def _more(findings: Findings) -> Section:
         there.append(f"--claims{counted}")
     if findings.published:
         there.append("--published")
+    there += [] if room.figures else ["--figures"]
     there += ["--models"] if findings.can_have_models else []
     there.append("--all")
     text = f"concurve show {findings.run.id} {', '.join(there)}"
