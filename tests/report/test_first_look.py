@@ -103,6 +103,17 @@ def test_the_page_begins_with_the_answer_and_its_chart() -> None:
                for chart in walk((block,)) if isinstance(chart, Chart))  # fmt: skip
 
 
+def test_the_page_counts_the_trials_of_the_medians() -> None:
+    """Trials that are set aside are in none."""
+    report = sweep("quiet")
+    first, second, *others = report.cells
+    fewer = msgspec.structs.replace(first, set_aside=3, doubtful=3)
+    report = msgspec.structs.replace(report, cells=(fewer, second, *others))
+    page = to_html(run_document(report))
+    most = max(cell.trials for cell in report.cells)
+    assert f"Medians of {first.trials - 3} to {most} trials a cell" in page
+
+
 def test_a_study_on_a_busy_machine_fits_too() -> None:
     """Every figure is in doubt, and every cell has a remark."""
     busy = run_with({"1": 24, "2": 24}, slower=1.6)

@@ -535,8 +535,9 @@ def _some(found: Sequence[Paragraph]) -> Iterator[Block]:
 
 
 def _basis(report: Report) -> str:
-    """What the figures rest on: ``Medians of 5 to 8 trials a cell, with 95 % intervals.``"""
-    numbers = [cell.trials for cell in report.cells if cell.trials]
+    """What the figures rest on: ``Medians of 5 to 8 trials a cell, with 95 % intervals.`` Trials
+    that are set aside are in no median."""
+    numbers = [cell.trials - cell.set_aside for cell in report.cells if cell.trials]
     if not numbers:
         return "No trial gave a figure."
     least, most = min(numbers), max(numbers)
