@@ -31,7 +31,7 @@ from concurve.analysis.run.given_back import Shares, shares_of
 from concurve.analysis.run.hosts import compare_hosts
 from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
-from concurve.analysis.run.own_latencies import latency_sentences
+from concurve.analysis.run.own_latencies import latency_sentences, with_contradicted
 from concurve.analysis.run.reported import reported_warnings
 from concurve.analysis.run.response_sizes import size_sentences
 from concurve.analysis.run.run_samples import samples_of
@@ -245,6 +245,7 @@ def analyse(
     cells = cell_findings(
         plan, protocol, picked, every, samples, indicators, ground.speed, absent, head, failed
     )
+    cells = with_contradicted(plan, cells)
     in_time = InTime()
     if not head.study.simulation:
         cells = with_shapes(cells, tables, asked)

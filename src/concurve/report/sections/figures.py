@@ -33,11 +33,13 @@ from concurve.report.document import (
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
 #: far off, or drift: a warning says which.
-#: And of one whose interval tells nothing, which is left out.
-DOUBT, UNEVEN, OPEN = "?", "‡", "°"
+#: And of a latency that its rate contradicts, and of a figure whose interval tells nothing, so it is
+#: left out.
+DOUBT, UNEVEN, WRONG, OPEN = "?", "‡", "†", "°"
 _MARKS = {
     DOUBT: f"{DOUBT} in doubt",
     UNEVEN: f"{UNEVEN} uneven trials",
+    WRONG: f"{WRONG} the rate contradicts it (Little's law): trust the rate",
     OPEN: f"{OPEN} too few trials for an interval",
 }
 
@@ -426,7 +428,8 @@ def _is_open(figure: Estimate) -> bool:
 def _mark(cell: CellFindings, figure: Estimate, name: str, primary: str) -> str:
     is_shaped = cell.two_levels or cell.slow_tail or cell.fast_tail
     uneven = (name == primary and is_shaped) or (name == "speedup" and cell.widened)
-    return (DOUBT if figure.in_doubt else "") + (UNEVEN if uneven else "")
+    said = {DOUBT: figure.in_doubt, UNEVEN: uneven, WRONG: name in cell.contradicted}
+    return "".join(mark for mark, is_so in said.items() if is_so)
 
 
 def _remarks(findings: Findings) -> Iterator[Paragraph]:
