@@ -32,9 +32,8 @@ from concurve.report.document import (
 )
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
-#: far off, or drift: a warning says which.
-#: And of a latency that its rate contradicts, and of a figure whose interval tells nothing, so it is
-#: left out.
+#: far off, or drift: a warning says which. And of a latency that its rate contradicts, and of a
+#: figure whose interval tells nothing, which is left out.
 DOUBT, UNEVEN, WRONG, OPEN = "?", "‡", "†", "°"
 _MARKS = {
     DOUBT: f"{DOUBT} in doubt",
@@ -73,11 +72,10 @@ _TWINS = {"run_seconds": "wall_seconds", "run_cpu_seconds": "cpu_seconds"}
 _RELATIVE = ("speedup", "efficiency")
 
 
-def brief(findings: Findings, *, terse: bool = False) -> Section:
-    """The table, and what became of cells that are not well."""
-    table = msgspec.structs.replace(
-        _table(findings, []), terse=terse, legend=partial(_legend, findings, terse=terse)
-    )
+def brief(findings: Findings, *, terse: bool = False, legend: bool = True) -> Section:
+    """The table, and what became of cells that are not well; ``legend``: with how to read it."""
+    said = partial(_legend, findings, terse=terse) if legend else None
+    table = msgspec.structs.replace(_table(findings, []), terse=terse, legend=said)
     return Section("", (table, *_remarks(findings)))
 
 

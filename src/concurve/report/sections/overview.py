@@ -116,13 +116,15 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
 
 
 class Room(NamedTuple):
-    """How many answers and warnings a view has room for, and whether it has some for why no cause
-    is named and for the names of figures that it leaves out. A view for few answers has those of
-    all conditions, where these are few, in short."""
+    """How many answers and warnings a view has room for, and whether it has some for all that is
+    known of why no cause is named, for the names of figures that it leaves out, and for the legend
+    of the table. A view for few answers has those of all conditions, where these are few, in
+    short. What limits the run is half of the answer: each view says it."""
 
     answers: int
     warnings: int
     doubts: bool = True
+    legend: bool = True
 
 
 _ALL = 1_000_000
@@ -133,6 +135,7 @@ ROOMS = (
     Room(_ALL, 1),
     Room(_ALL, 1, doubts=False),
     Room(1, 1, doubts=False),
+    Room(1, 1, doubts=False, legend=False),
 )
 
 
@@ -140,23 +143,19 @@ def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section 
     """The answers alone, and on a line what limits the recommended setting, or that of each
     condition: the cause and how sure it is, or why none is named."""
     found = [paragraph(item) for item in _told(findings, room)]
-    found += [line for it in limits if (line := _limit_in(room, findings, limits, it))]
+    found += [line for it in limits if (line := _limit_in(room, findings, it))]
     if not limits and (line := _not_looked_for(findings)):
         found.append(line)
     return Section("", (List(tuple(found)),)) if found else None
 
 
-def _limit_in(
-    room: Room, findings: Findings, limits: Sequence[Limit], limit: Limit
-) -> Paragraph | None:
-    """What limits a cell, in the words that there is room for; ``None`` where there is none for why
-    no cause is named. Of several conditions none is left out: each is as much asked for."""
+def _limit_in(room: Room, findings: Findings, limit: Limit) -> Paragraph | None:
+    """What limits a cell, in the words that there is room for; ``None`` where nothing is to be said
+    of it."""
     cell = limit.cell
     if cell.cause == "none" and cell.base is None and cell.trials and not cell.used:
         return None  # nothing to compare it with, and nothing else to say
     is_unnamed = cell.cause == "in doubt" and not room.doubts
-    if is_unnamed and len(limits) == 1:
-        return None
     whole = limit_line(limit, recommended_below(findings, limit))
     return _short_limit(findings, limit, whole) if is_unnamed or room.answers < _ALL else whole
 

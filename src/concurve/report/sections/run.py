@@ -111,7 +111,7 @@ def brief_sections(
     """The sections of a brief report in their order. They take the figures of the cells: nothing
     else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
     yield overview.answers(findings, limits, room)
-    table = figures.brief(findings, terse=not room.doubts)
+    table = figures.brief(findings, terse=not room.doubts, legend=room.legend)
     said = overview.warnings(
         findings,
         room,
