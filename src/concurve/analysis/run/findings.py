@@ -52,6 +52,7 @@ from concurve.findings.explanation import REPORT_TRIALS
 from concurve.findings.run import Finding, Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, describe, plan_of
 from concurve.planning.protocol import LOST, Protocol, replay
+from concurve.readings.contamination import took_most
 from concurve.store import Store
 from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, Trials
 from concurve.store.run_head import RunHead, decode_head
@@ -393,7 +394,7 @@ def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
             parameters=plan.cells[key.cell].parameters,
             block=key.block,
             attempt=key.attempt,
-            cause=cause,
+            cause=took_most(cause, detail).cause,
             detail=detail,
             used=used,
         )
