@@ -4,7 +4,8 @@ role is counts as a stranger, and puts each trial in doubt."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
 
 from concurve.definition.purposes import may_load_a_stranger, names_a_server
 from concurve.definition.study import Study
@@ -92,6 +93,11 @@ def _constant(program: str, pids: Set[int]) -> str:
     if program == OURS:
         return ANOTHER_RUN
     return with_pid(program, min(pids)) if len(pids) == 1 else program
+
+
+def has_autogroups(machine: Mapping[str, Any]) -> bool:
+    """Did the kernel share the CPUs among sessions first, by the facts of the machine?"""
+    return machine.get("autogroup") == "1"
 
 
 def is_stolen(rejects: Iterable[Reject]) -> bool:

@@ -241,6 +241,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         strangers=findings.run.strangers,
         is_stolen=findings.run.is_stolen,
         constant=findings.run.constant,
+        autogroups=findings.run.autogroups,
     )
 
 

@@ -57,7 +57,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     waited for a quiet machine, if it was asked to. ``strangers``: who disturbed its trials and may
     be the server that its command loads. ``allowed_seconds``: its time allowance.
     ``is_stolen``: most of its trials in doubt are so for CPU time that the hypervisor took.
-    ``constant``: programs that took CPU time in nearly all its trials.
+    ``constant``: programs that took CPU time in nearly all its trials. ``autogroups``: the kernel
+    shared the CPUs among sessions first, so the priority of a process counts in its own alone.
     ``resumed_after``: how many trials were stored each time it was resumed, but for none.
     """
 
@@ -83,6 +84,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     allowed_seconds: float | None = None
     is_stolen: bool = False
     constant: tuple[str, ...] = ()
+    autogroups: bool = False
     resumed_after: tuple[int, ...] = ()
 
 

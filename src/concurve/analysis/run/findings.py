@@ -41,7 +41,7 @@ from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.sentences.looks import look_sentences
 from concurve.analysis.shape_sentences import shape_sentences
-from concurve.analysis.strangers import constant_of, is_stolen, strangers_of
+from concurve.analysis.strangers import constant_of, has_autogroups, is_stolen, strangers_of
 from concurve.analysis.unset import unset_of
 from concurve.definition.failures import failure_counts
 from concurve.errors import ComparisonError, RunError, StoreError
@@ -442,6 +442,7 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...], first: TrialRecord
         strangers=strangers_of(head.study, rejects, protocol.done, first),
         is_stolen=is_stolen(rejects),
         constant=constant_of(rejects, protocol.done),
+        autogroups=has_autogroups(head.machine),
         allowed_seconds=head.rules.time_allowed_seconds,
         resumed_after=tuple(item.trials for item in head.resumed if item.trials),
     )

@@ -270,7 +270,12 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
         version=run.version,
     )  # fmt: skip
     again = run_again(
-        run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen, constant=run.constant
+        run.over_hosts,
+        run.waiting,
+        run.strangers,
+        is_stolen=run.is_stolen,
+        constant=run.constant,
+        autogroups=run.autogroups,
     )
     return once(at_detail(document, detail), [again])
 
