@@ -119,6 +119,14 @@ def test_what_is_told_briefly_begins_with_who_takes_most_and_adds_up_a_run() -> 
     assert "0 %" not in disturbs.what.replace("50 %", "")
 
 
+@pytest.mark.parametrize("less", [0.002, 0.02])
+def test_processes_that_seem_to_take_more_than_all_leave_nothing(less: float) -> None:
+    """They are read at other moments than the machine."""
+    disturbs = disturbance(Load(0.5, 0.0, (Process("sh", 7, 0, 0.5 + less),)))
+    assert disturbs is not None
+    assert disturbs.briefly == f"sh (pid 7) {50 + 100 * less:.0f} %"
+
+
 def test_what_is_rounded_to_zero_is_not_told() -> None:
     """Shares are counts of ticks: one of exactly half a percent is common."""
     disturbs = disturbance(Load(0.5, 0.0, (Process("sh", 7, 0, 0.015), Process("x", 8, 0, 0.005))))
