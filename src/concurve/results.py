@@ -129,6 +129,7 @@ class BestFinding(Shown, best.BestFinding, frozen=True, kw_only=True):
             ran.strangers,
             is_stolen=ran.is_stolen,
             constant=ran.constant,
+            autogroups=ran.autogroups,
         )
         doubt = doubt_sentences(found, figure_of(found.leader), again)
         said = {**_fields(found), "doubt": python_words(doubt)}

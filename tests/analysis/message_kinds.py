@@ -482,6 +482,14 @@ def _one_of_two() -> Said:
     return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
 
 
+@kind("the-smaller-loses-little", r".* Use 2; 4 may be as good \(0.* fast\)\. 1 is worse\.")
+def _the_smaller() -> Said:
+    trials = {"1": [2.0, 2.1, 1.9] * 2, "2": [1.0] * 6, "4": [0.94, 1.02, 1.0, 1.04, 0.96, 1.0]}
+    rules = Rules(repeats_min=6, repeats_max=6)
+    each = {level: iter(values) for level, values in trials.items()}
+    return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
+
+
 @kind("one-of-several-is-to-be-used", r"2 threads .* Use 2, 4 or 8; 1 is worse\. 4 and 8 are")
 def _one_of_several() -> Said:
     trials = {

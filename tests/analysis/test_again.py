@@ -22,6 +22,29 @@ def test_what_the_hypervisor_took_is_no_reason_to_end_a_program() -> None:
 
 
 @pytest.mark.parametrize(
+    ("constant", "how"),
+    [
+        (
+            ["python3 (PID 7)"],
+            "End it, or lower its priority (renice -n 19 -p 7; if it runs in another session: "
+            "echo 19 | sudo tee /proc/7/autogroup), and run again;",
+        ),
+        (
+            ["python3 (PID 7)", "cc1 (PID 9)"],
+            "(renice -n 19 -p 7 9; if they run in another session: "
+            "echo 19 | sudo tee /proc/7/autogroup /proc/9/autogroup)",
+        ),
+        (["python3"], "echo 19 | sudo tee /proc/PID/autogroup)"),
+    ],
+)
+def test_a_low_priority_is_that_of_the_session_where_the_kernel_groups_them(
+    constant: list[str], how: str
+) -> None:
+    assert how in run_again(False, constant=constant, autogroups=True)
+    assert "autogroup" not in run_again(False, constant=constant)
+
+
+@pytest.mark.parametrize(
     ("busy", "said"),
     [
         (BUSY, "End what kept it busy (pip and find),"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from concurve.findings.run import TrialFindings
+from concurve.report.sections.run import brief_run_document
+from concurve.report.terminal import lines
 from concurve.store import Store
 from tests.helpers.meant import Case, run_of
 
@@ -37,6 +39,20 @@ def test_a_latency_that_fits_is_not_told(factor: float) -> None:
 def test_one_that_does_not_is_told_once(factor: float, why: str) -> None:
     (said,) = contradicted(factor=factor)
     assert why in said and "in 5 of 5 cells" in said
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.5])
+def test_the_table_marks_the_figure_and_says_what_to_trust(factor: float) -> None:
+    text = [line.plain.strip() for line in lines(brief_run_document(run_of_wrk(factor)), 160)]
+    assert sum(line.count(" †") for line in text if "Little" not in line) == 5
+    assert "† the rate contradicts it (Little's law): trust the rate" in " ".join(text)
+
+
+def test_only_the_cells_that_are_contradicted_have_the_mark() -> None:
+    found = run_of_wrk(1.0, more=3)
+    assert [cell.contradicted for cell in found.cells] == 4 * [("latency_seconds",)] + [()]
+    text = "\n".join(line.plain for line in lines(brief_run_document(run_of_wrk(1.0)), 100))
+    assert "†" not in text
 
 
 def test_cells_that_fit_are_counted_among_those_that_do_not() -> None:

@@ -9,7 +9,7 @@ import pytest
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.comparison.advice import _common
 from concurve.analysis.run import first_record, stored_run, trial_findings_of
-from concurve.analysis.strangers import constant_of, strangers_of
+from concurve.analysis.strangers import causes_of, constant_of, is_stolen, strangers_of
 from concurve.definition.attaching import attached_role
 from concurve.definition.purposes import names_a_server
 from concurve.definition.study import Role, Rules, Study
@@ -77,6 +77,15 @@ def loading(study: Study) -> Study:
 
 def reject(detail: str, cause: str = "foreign_cpu") -> Reject:
     return Reject(cell=0, parameters={}, block=0, attempt=0, cause=cause, detail=detail, used=True)
+
+
+def test_of_as_many_trials_the_cause_that_took_most_is_told_first() -> None:
+    taken = [reject("the hypervisor took 3.0 % of the machine's CPU time (limit 2 %)", "steal")]
+    used = [reject(f"{DETAIL}python3 (pid 7, nice 19) 30 %")]
+    assert causes_of([*taken, *used]) == ["foreign_cpu", "steal"]
+    assert not is_stolen([*taken, *used])
+    assert is_stolen([*taken * 2, *used]) and causes_of([*taken * 2, *used])[0] == "steal"
+    assert not is_stolen([]) and causes_of([]) == []
 
 
 def test_who_waits_at_no_socket_loads_no_server() -> None:

@@ -15,9 +15,9 @@ from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.capacity import PARTS, capacity_of
 from concurve.explain.causes import cause_of
-from concurve.explain.explanation import is_virtual
 from concurve.explain.losses import Loss, loss_of
 from concurve.explain.waiting import waits_at_barriers
+from concurve.host.machine_check import is_virtual
 from concurve.readings.operations import Asked
 from concurve.wire.record import (
     CpuQuota,

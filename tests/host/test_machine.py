@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from concurve.host.doctor import quieting
 from concurve.host.machine import describe_machine, describe_program
 from concurve.host.machine_check import inspect
 
@@ -154,6 +155,33 @@ def test_a_virtual_machine_and_an_arm_board(tmp_path: Path) -> None:
 
 def marks(facts: dict[str, Any], probes: dict[str, Any] | None = None) -> dict[str, str]:
     return {item.name: item.mark for item in inspect(facts, probes or {})}
+
+
+@pytest.mark.parametrize(
+    ("facts", "mark", "name", "says"),
+    [
+        ({"virtualisation": "docker", "hypervisor": True}, "!!", "virtual machine",
+         "seen, with docker in it"),
+        ({"virtualisation": "kvm", "hypervisor": True}, "!!", "virtual machine", "kvm"),
+        ({"virtualisation": "virtual machine QEMU", "hypervisor": True}, "!!", "virtual machine",
+         "QEMU"),
+        ({"virtualisation": "none", "hypervisor": True}, "!!", "virtual machine", "seen"),
+        ({"virtualisation": "docker", "hypervisor": False}, "ok", "virtualisation",
+         "container docker"),
+        ({"virtualisation": "none", "hypervisor": False}, "ok", "virtualisation", "none"),
+        ({"hypervisor": False, "absent": {"virtualisation": "timed out"}}, "--", "virtualisation",
+         "timed out"),
+    ],
+)  # fmt: skip
+def test_a_container_is_no_hypervisor(
+    facts: dict[str, Any], mark: str, name: str, says: str
+) -> None:
+    """Other guests take CPU time only where there is one; doctor calls it by the same name."""
+    (item,) = (it for it in inspect(facts, {}) if it.name in ("virtual machine", "virtualisation"))
+    assert (item.mark, item.name, item.says) == (mark, name, says)
+    assert ("other guests" in item.remedy) == (mark == "!!")
+    told = [it.name for it in quieting(facts)]
+    assert ("virtual machine" in told) == (mark == "!!")
 
 
 def test_the_check_marks_what_would_make_figures_doubtful(tmp_path: Path) -> None:

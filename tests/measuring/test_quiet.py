@@ -119,6 +119,14 @@ def test_what_is_told_briefly_begins_with_who_takes_most_and_adds_up_a_run() -> 
     assert "0 %" not in disturbs.what.replace("50 %", "")
 
 
+@pytest.mark.parametrize("less", [0.002, 0.02])
+def test_processes_that_seem_to_take_more_than_all_leave_nothing(less: float) -> None:
+    """They are read at other moments than the machine."""
+    disturbs = disturbance(Load(0.5, 0.0, (Process("sh", 7, 0, 0.5 + less),)))
+    assert disturbs is not None
+    assert disturbs.briefly == f"sh (pid 7) {50 + 100 * less:.0f} %"
+
+
 def test_what_is_rounded_to_zero_is_not_told() -> None:
     """Shares are counts of ticks: one of exactly half a percent is common."""
     disturbs = disturbance(Load(0.5, 0.0, (Process("sh", 7, 0, 0.015), Process("x", 8, 0, 0.005))))
@@ -134,7 +142,7 @@ def test_the_machine_s_load_says_to_wait_for_the_run_that_it_names() -> None:
     both = load_item(Load(0.5, 0.0, (theirs, run, Process("cc1", 7, 19, 0.1)))).remedy
     assert both.startswith("end cc1 (pid 7), or wait for that concurve run (pid 39): ")
     alone = load_item(Load(0.5, 0.0, (Process("cc1", 7, 19, 0.5),))).remedy
-    assert alone == "end these processes, or wait: concurve sweep --wait-quiet 5m …"
+    assert alone == "end this process, or wait: concurve sweep --wait-quiet 5m …"
 
 
 def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
@@ -142,14 +150,27 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
 ) -> None:
     """A process of another session that has nice 19 takes as much as before."""
     monkeypatch.setattr(quiet, "has_autogroups", lambda: True)
-    said = load_item(Load(0.5, 0.0, (Process("cc1", 7, 0, 0.5),))).remedy
-    assert said.startswith(
-        "end these processes, or give it the lowest priority (renice -n 19 -p 7; in another "
-        "session echo 19 > /proc/7/autogroup), or wait"
+    monkeypatch.setattr(quiet, "is_apart", lambda pid: pid < 10)
+
+    def said(*processes: Process) -> str:
+        return load_item(Load(0.5, 0.0, processes)).remedy
+
+    theirs, niced, third = (
+        Process("cc1", pid, nice, 0.2) for pid, nice in ((7, 0), (8, 19), (9, 0))
     )
-    niced = load_item(Load(0.5, 0.0, (Process("cc1", 7, 19, 0.5),))).remedy
-    assert "(in another session echo 19 > /proc/7/autogroup)" in niced
+    ours = Process("cc1", 20, 0, 0.2)
+    yields, of_session = "the lowest priority", "echo 19 | sudo tee"
+    assert said(theirs).startswith(
+        f"end this process, or give it {yields} ({of_session} /proc/7/autogroup), or wait"
+    )
+    assert f"give it {yields} ({of_session} /proc/8/autogroup)" in said(niced)
+    assert f"end this process, or give it {yields} (renice -n 19 -p 20)" in said(ours)
+    assert (
+        f"end these processes, or give them {yields} (renice -n 19 -p 20; {of_session} "
+        "/proc/7/autogroup /proc/9/autogroup)"
+    ) in said(theirs, third, ours)
     monkeypatch.undo()
+    assert not quiet.is_apart(os.getpid()) and quiet.is_apart(2**30)
     file = tmp_path / "enabled"
     for text, has in (("1\n", True), ("0\n", False), ("", False)):
         file.write_text(text)
@@ -191,12 +212,12 @@ def test_nobody_is_asked_to_end_the_programs_of_another_run() -> None:
     init, niced = Process("init", 1, 0, 0.3), Process("backup", 50, 19, 0.3)
     yields = "or give it the lowest priority (renice -n 19 -p 20), wait longer"
     for processes, remedy in (
-        ((mine,), f"end these processes, {yields}"),
+        ((mine,), f"end this process, {yields}"),
         ((theirs,), "wait longer"),
         ((mine, theirs), f"end cc1plus (pid 20), {yields}"),
         ((mine, init), f"end cc1plus (pid 20), {yields}"),
         ((init,), "wait longer"),
-        ((niced,), "end these processes, wait longer"),
+        ((niced,), "end this process, wait longer"),
         ((Process("small", 60, 0, 0.01),), "wait longer"),  # beside many that are not named
     ):
         with pytest.raises(HostError) as refused:

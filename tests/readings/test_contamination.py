@@ -10,7 +10,7 @@ import pytest
 from concurve.definition.study import Indicator
 from concurve.measuring.judgement import Judge
 from concurve.planning.plan import make_plan
-from concurve.readings.contamination import judge, programs_named
+from concurve.readings.contamination import judge, programs_named, took_most
 from concurve.wire.record import (
     ForeignProcess,
     GrantedControls,
@@ -233,6 +233,35 @@ def test_another_run_of_the_laboratory_is_told_as_one() -> None:
     # Runs that are stored have the name of the process.
     stored = sign.detail.replace("another concurve run", "concurve")
     assert programs_named(sign.detail) == programs_named(stored) == [("concurve", 3)]
+
+
+WAITED = (
+    "2 workers on 2 CPUs were ready to run while others had the CPU, for 17 % of the time for "
+    "which its threads ran or were ready (limit 5 %): of the machine's CPU time python3 "
+    "(pid 25483, nice 19) 13 %, others or short-lived ones 1 %"
+)
+STOLEN = "the hypervisor took {} % of the machine's CPU time (limit 2 %)"
+USED = "processes of {} outside the trial used {} % of the machine's CPU time (limit 5 %)"
+
+
+@pytest.mark.parametrize(
+    ("stored", "detail", "cause", "percent"),
+    [
+        ("steal", f"{WAITED}; {STOLEN.format(3.6)}", "run_queue", 14),
+        ("steal", f"{STOLEN.format(31.1)}; {WAITED}", "steal", 31.1),
+        ("steal", f"{STOLEN.format(5)}; {USED.format('usual priority', 7.7)}", "foreign_cpu", 7.7),
+        ("steal", f"{STOLEN.format(5)}; {USED.format('low priority', 7)}", "low_priority", 7),
+        ("foreign_cpu", f"{USED.format('usual priority', 6)}; {STOLEN.format(9)}", "steal", 9),
+        ("run_queue", WAITED, "run_queue", 14),
+        ("steal", STOLEN.format(4), "steal", 4),
+        ("late_reading", f"late; {STOLEN.format(4)}", "late_reading", 0),
+        ("steal", "", "steal", 0),
+    ],
+)
+def test_a_trial_counts_for_what_took_most_of_it(
+    stored: str, detail: str, cause: str, percent: float
+) -> None:
+    assert took_most(stored, detail) == (cause, percent)
 
 
 def test_the_processes_are_named_once() -> None:

@@ -105,6 +105,17 @@ def test_the_page_begins_with_the_answer_and_its_chart() -> None:
                for chart in walk((block,)) if isinstance(chart, Chart))  # fmt: skip
 
 
+def test_the_page_counts_the_trials_of_the_medians() -> None:
+    """Trials that are set aside are in none."""
+    report = sweep("quiet")
+    first, second, *others = report.cells
+    fewer = msgspec.structs.replace(first, set_aside=3, doubtful=3)
+    report = msgspec.structs.replace(report, cells=(fewer, second, *others))
+    page = to_html(run_document(report))
+    most = max(cell.trials for cell in report.cells)
+    assert f"Medians of {first.trials - 3} to {most} trials a cell" in page
+
+
 def test_a_study_on_a_busy_machine_fits_too() -> None:
     """Every figure is in doubt, and every cell has a remark."""
     busy = run_with({"1": 24, "2": 24}, slower=1.6)
@@ -129,9 +140,14 @@ def test_the_demonstration_fits_on_a_screen_whatever_befalls_it(befalls: str, se
     assert len(text) <= LINES_MAX, "\n".join(text)
     said = "\n".join(text)
     assert "--claims" in said
-    assert report.explanation is not None
-    # That none is named is left out where there is no room.
-    assert "What limits it" in said or report.explanation.cells[0].cause == "in doubt"
+    assert "What limits it" in said
+
+
+@pytest.mark.parametrize("width", [40, 50, 60, 79])
+def test_what_limits_it_is_said_at_every_width(width: int) -> None:
+    """It is half of the answer: warnings and the legend are left out before."""
+    report = of_the_demonstration("always stolen", 0)
+    assert any(line.startswith("What limits it: ") for line in shown(report, width))
 
 
 def test_what_does_not_fit_on_a_screen_is_counted() -> None:

@@ -670,7 +670,7 @@ def test_the_setting_to_use_is_explained_before_the_greatest() -> None:
     assert said_of(made, smaller, greatest) == f"{serial} With threads=4: the CPUs."
     share, second = Estimate(value=0.5, low=0.4, high=0.6), RunnerUp("serial")
     locked = of_threads(4, "lock", share=share, place="It is m.", runner_up=second)
-    of_all = "That is 50 % [40 %, 60 %] of the extra time per operation"
+    of_all = "That is 50 % [40 %, 60 %] of what an operation takes longer than with threads=1"
     assert said_of(made, smaller, locked) == f"{serial} With threads=4: locks. {of_all}. It is m."
     assert said_of(made, smaller, of_threads(4, "serial")) == serial, "said once"
     used_up = of_threads(2, "cpu", "CPUs")

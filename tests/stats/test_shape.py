@@ -346,3 +346,15 @@ def test_a_coarse_clock_is_no_pair_of_levels() -> None:
     cells = drawn(log_normal(0.01), 25, 200, 10)
     ticks = [[round(value / 0.01) * 0.01 for value in cell] for cell in cells]
     assert sum(two_levels(cell) is not None for cell in ticks) <= 10
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"), [(1.1, 0.1), (0.9, -0.1), (1.0, None), (1.004, None)]
+)
+def test_the_course_of_a_run_is_that_of_its_last_third(last: float, expected: float | None) -> None:
+    """A level that came back, or that hardly changed, has none; nor have two blocks."""
+    level = [1.0] * 4 + [3.0] * 4 + [last] * 4
+    cells = [{block: factor * value for block, value in enumerate(level)} for factor in (1.0, 2.0)]
+    assert shape.course(cells) == (None if expected is None else pytest.approx(expected))
+    assert shape.course([{block: cell[block] for block in (0, 8)} for cell in cells]) is None
+    assert shape.course([]) is None

@@ -24,19 +24,20 @@ def shape_sentences(
     drift: float | None,
     is_unlike: bool,
     is_open: bool,
+    course: float | None,
     infos: Sequence[IndicatorInfo],
     primary: str,
 ) -> Iterator[Finding]:
     """Warnings of cells with two levels or trials far off, of a change or a drift in time that all
-    cells share, do not (``is_unlike``), or are not shown to (``is_open``), and of speed-ups whose
-    blocks depend on each other; and how many cells have a shape by chance."""
+    cells share, do not (``is_unlike``), or are not shown to (``is_open``, with its ``course``), and
+    of speed-ups whose blocks depend on each other; and how many cells have a shape by chance."""
     info = next((info for info in infos if info.name == primary), None)
     info = info or IndicatorInfo(name=primary, label=primary)
     for text in (
         *_change(change, info),
         *_drift(None if change else drift, info),
         *_unlike(is_unlike, info),
-        *_not_shown(is_open, info),
+        *_not_shown(is_open, course, info),
     ):
         yield Finding(kind="warning", sentence=text)
     for text in (
@@ -91,11 +92,14 @@ def _unlike(is_unlike: bool, info: IndicatorInfo) -> Iterator[str]:
         )
 
 
-def _not_shown(is_open: bool, info: IndicatorInfo) -> Iterator[str]:
+def _not_shown(is_open: bool, course: float | None, info: IndicatorInfo) -> Iterator[str]:
     if is_open:
-        label = f"{info.label[:1].upper()}{info.label[1:]}"
+        label, how = f"{info.label[:1].upper()}{info.label[1:]}", ""
+        if course is not None:
+            share = f"{words.share(abs(course))} {'higher' if course > 0 else 'lower'}"
+            how = f", and was {share} in its last third than in its first"
         yield (
-            f"{label} changed in the course of this run. More trials would show whether the "
+            f"{label} changed in the course of this run{how}. More trials would show whether the "
             f"ratios changed, too, by {words.in_percent(ALIKE)} % or more."
         )
 

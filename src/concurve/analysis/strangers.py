@@ -3,15 +3,22 @@ role is counts as a stranger, and puts each trial in doubt."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from concurve.definition.purposes import may_load_a_stranger, names_a_server
 from concurve.definition.study import Study
 from concurve.findings.again import with_pids
 from concurve.findings.cells import Reject
 from concurve.readings.connections import may_be_connected
-from concurve.readings.contamination import BY_PROCESSES, STEAL, processes_named, programs_named
+from concurve.readings.contamination import (
+    BY_PROCESSES,
+    STEAL,
+    processes_named,
+    programs_named,
+    took_most,
+)
 from concurve.terms import ANOTHER_RUN, OTHERS, OURS
 from concurve.wire.record import TrialRecord
 
@@ -91,7 +98,23 @@ def _constant(program: str, pids: Mapping[int, int], least: float) -> str:
     return with_pids(program, sorted(pid for pid, trials in pids.items() if trials >= least))
 
 
+def has_autogroups(machine: Mapping[str, Any]) -> bool:
+    """Did the kernel share the CPUs among sessions first, by the facts of the machine?"""
+    return machine.get("autogroup") == "1"
+
+
 def is_stolen(rejects: Iterable[Reject]) -> bool:
     """Are most trials in doubt so for CPU time that the hypervisor took?"""
-    causes = Counter(reject.cause for reject in rejects if reject.used)
-    return bool(causes) and causes.most_common(1)[0][0] == STEAL
+    causes = causes_of(reject for reject in rejects if reject.used)
+    return causes[:1] == [STEAL]
+
+
+def causes_of(rejects: Iterable[Reject]) -> list[str]:
+    """The causes of disturbed trials, that of most trials first; of as many, the one that took most
+    of the CPU time of its trials."""
+    trials: Counter[str] = Counter()
+    taken: defaultdict[str, float] = defaultdict(float)
+    for reject in rejects:
+        trials[reject.cause] += 1
+        taken[reject.cause] += took_most(reject.cause, reject.detail).percent
+    return sorted(trials, key=lambda cause: (-trials[cause], -taken[cause]))

@@ -61,6 +61,7 @@ from concurve.findings.explanation import (
 from concurve.findings.limits import named_cells, told
 from concurve.findings.run import Findings, is_reported, where_the_server_limits
 from concurve.findings.stacks import BlockedStack
+from concurve.host.machine_check import is_virtual
 from concurve.planning.plan import describe
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, asked_of
@@ -189,22 +190,6 @@ class AccountReader:
         return not self._left.get(cell) or len(self.accounts[cell]) == TRIALS_READ
 
 
-#: What systemd-detect-virt(1) and the laboratory call a machine that is no virtual one, or a
-#: container, whose machine may be either; older runs say no more.
-_NOT_VIRTUAL = (
-    "", "none", "none seen", "unknown", "systemd-nspawn", "lxc-libvirt", "lxc", "openvz", "docker",
-    "podman", "rkt", "wsl", "proot", "pouch",
-)  # fmt: skip
-
-
-def is_virtual(machine: Mapping[str, object]) -> bool:
-    """Is it known that a hypervisor has the CPUs of the machine?"""
-    return (
-        machine.get("hypervisor") is True
-        or str(machine.get("virtualisation", "")) not in _NOT_VIRTUAL
-    )
-
-
 def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanation:
     """What limits each cell, by the findings and the records.
 
@@ -242,6 +227,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         strangers=findings.run.strangers,
         is_stolen=findings.run.is_stolen,
         constant=findings.run.constant,
+        autogroups=findings.run.autogroups,
     )
 
 

@@ -25,18 +25,20 @@ def run_again(
     *,
     is_stolen: bool = False,
     constant: Sequence[str] = (),
+    autogroups: bool = False,
 ) -> str:
     """What to do about figures in doubt, in words that the next run can follow. One waits for this
     machine only where it is the one that measures; who was ``waiting`` already is told what helps
     beside that. ``strangers`` disturbed a run in which no role serves: one of them may be the
     server that its command loads. ``is_stolen``: the hypervisor took the CPU time of most trials in
     doubt, which nobody on this machine can end. ``constant`` are programs that disturbed nearly
-    all that were disturbed: to wait does not help against those."""
+    all that were disturbed: to wait does not help against those. ``autogroups``: the kernel shares
+    the CPUs among sessions first."""
     if over_hosts:
         return "Run again when the hosts are quiet; concurve doctor on each says why."
     again = "Run again: --wait-quiet 5m; concurve doctor says why."
     if waiting is None and constant:
-        again = _of_constant(constant)
+        again = _of_constant(constant, autogroups=autogroups)
     elif waiting is not None:
         again = _after(
             waiting, _ELSEWHERE if is_stolen else _end(waiting), is_constant=bool(constant)
@@ -44,7 +46,16 @@ def run_again(
     return " ".join(filter(None, (again, _of_a_server(strangers))))
 
 
-def _of_constant(constant: Sequence[str]) -> str:
+def lowest_priority(same: Sequence[object], others: Sequence[object]) -> list[str]:
+    """The commands that give processes the lowest priority, by their PIDs: ``same`` are of a
+    session whose threads nice compares, ``others`` of sessions among which the kernel shares the
+    CPUs first (sched(7))."""
+    found = [f"renice -n 19 -p {' '.join(map(str, same))}"] if same else []
+    files = " ".join(f"/proc/{pid}/autogroup" for pid in others)
+    return [*found, f"echo 19 | sudo tee {files}"] if others else found
+
+
+def _of_constant(constant: Sequence[str], *, autogroups: bool) -> str:
     """What helps against those that run all the time; another run of the laboratory ends."""
     if ANOTHER_RUN in constant:
         return (
@@ -53,11 +64,15 @@ def _of_constant(constant: Sequence[str]) -> str:
         )
     is_one = len(constant) == 1 and "(PIDs" not in constant[0]
     it, its = ("it", "its") if is_one else ("them", "their")
-    pids = [found["pids"] if (found := _WITH_PIDS.fullmatch(name)) else "" for name in constant]
-    which = " ".join(pids).replace(",", "") if all(pids) else "PID"
+    named = [found["pids"] if (found := _WITH_PIDS.fullmatch(name)) else "" for name in constant]
+    pids = ", ".join(named).split(", ") if all(named) else ["PID"]
+    # In which sessions they were is not stored.
+    of_sessions = lowest_priority(pids, pids if autogroups else ())
+    runs = "it runs" if is_one else "they run"
+    how = f"; if {runs} in another session: ".join(of_sessions)
     return (
         f"{words.listed(constant)} took CPU time in nearly all disturbed trials, so waiting does "
-        f"not help. End {it}, or lower {its} priority (renice -n 19 -p {which}), and run again; "
+        f"not help. End {it}, or lower {its} priority ({how}), and run again; "
         "concurve doctor lists what runs."
     )
 

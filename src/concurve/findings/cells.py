@@ -58,6 +58,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     trials lie. ``widened``: the ratios to the base in successive blocks depend on each other, and
     the interval of the speed-up is so many times as wide for that; ``widened_by_chance``: among so
     many cells one may seem so by chance.
+    ``contradicted`` names the latencies that Little's law contradicts.
     ``load_failed`` says what of its load failed where it is so much that the cell is not compared.
     ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions``
     says by how much a reading of an indicator may be off, in its unit.
@@ -75,6 +76,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     fast_tail: FastTail | None = None
     widened: float | None = None
     widened_by_chance: bool = False
+    contradicted: tuple[str, ...] = ()
     doubtful: int = 0
     set_aside: int = 0
     including_doubtful: Estimate | None = None

@@ -309,8 +309,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What limits each cell of a run. ``factors`` are those that vary; ``operation`` says what
     counts as one; ``missing`` and ``notes`` hold for all cells. ``confirmations`` are what
     experiments on the run say, the newest last. ``over_hosts``: it did not run on this machine;
-    ``waiting``: how it waited for a quiet one; ``strangers``, ``is_stolen`` and ``constant``: as of
-    the run. ``warnings`` are what programs of the trials warned of."""
+    ``waiting``: how it waited for a quiet one; ``strangers``, ``is_stolen``, ``constant`` and
+    ``autogroups``: as of the run. ``warnings`` are what programs of the trials warned of."""
 
     run: str
     study: str
@@ -327,3 +327,4 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     strangers: tuple[str, ...] = ()
     is_stolen: bool = False
     constant: tuple[str, ...] = ()
+    autogroups: bool = False

@@ -63,7 +63,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     waited for a quiet machine, if it was asked to. ``strangers``: who disturbed its trials and may
     be the server that its command loads. ``allowed_seconds``: its time allowance.
     ``is_stolen``: most of its trials in doubt are so for CPU time that the hypervisor took.
-    ``constant``: programs that took CPU time in nearly all its trials.
+    ``constant``: programs that took CPU time in nearly all its trials. ``autogroups``: the kernel
+    shared the CPUs among sessions first, so the priority of a process counts in its own alone.
     ``resumed_after``: how many trials were stored each time it was resumed, but for none.
     """
 
@@ -89,6 +90,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     allowed_seconds: float | None = None
     is_stolen: bool = False
     constant: tuple[str, ...] = ()
+    autogroups: bool = False
     resumed_after: tuple[int, ...] = ()
 
 
@@ -152,11 +154,6 @@ def where_the_server_limits(item: Finding) -> Finding:
     return msgspec.structs.replace(item, sentence=sentence)
 
 
-def is_latency(name: str) -> bool:
-    """Is the indicator a latency that a reader of a load looks for first?"""
-    return _LATENCY.search(name) is not None
-
-
 def _is_of_copy(name: str, present: Container[str]) -> bool:
     """Is it the figure of one of the copies of a role, whose figure of all is there, too?"""
     copy = _COPY.match(name)
@@ -213,7 +210,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         for cell in self.cells:
             present.update(dict.fromkeys(cell.absent))
         asked = self.asked_by_name
-        latencies = [name for name in present if is_latency(name)]
+        latencies = [name for name in present if _LATENCY.search(name)]
         latencies += [name for name in present if _MEAN_LATENCY.search(name)]
         # What the machine did while it simulated is not what was asked.
         machine = () if self.run.simulation else _WANTED

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from concurve.host.machine_check import Item
+from concurve.host.machine_check import Item, is_virtual
 from concurve.host.quotas import cpu_quota
 
 _CPU = "sys/devices/system/cpu"
@@ -59,7 +59,7 @@ def quieting(facts: dict[str, Any], root: Path = Path("/")) -> list[Item]:
         _isolation(facts, root),
         _cgroup(facts),
     ]
-    if not facts.get("hypervisor"):
+    if not is_virtual(facts):
         return items
     return [_GUEST, *(item for item in items if item.mark != "--" or item.remedy)]
 

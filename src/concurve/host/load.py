@@ -30,7 +30,7 @@ REST_MIN = 0.01
 def is_seen(share: float) -> bool:
     """Is a share more than 0 % as it is printed? Shares are counts of ticks, so one of exactly half
     a percent is common, and is rounded to 0 %."""
-    return f"{share * 100:.0f}" != "0"
+    return float(f"{share * 100:.0f}") > 0
 
 
 class Process(NamedTuple):
@@ -70,8 +70,9 @@ class Load(NamedTuple):
 
     @property
     def rest(self) -> float:
-        """The share of the others, and of those that have ended since."""
-        return self.foreign - sum(process.share for process in self.seen)
+        """The share of the others, and of those that have ended since. A process is read at other
+        moments than the machine, so those that are seen may seem to have taken more than all."""
+        return max(0.0, self.foreign - sum(process.share for process in self.seen))
 
     @property
     def named(self) -> str:

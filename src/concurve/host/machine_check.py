@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 
@@ -33,6 +34,23 @@ _GIVES = {
 }
 
 
+#: What systemd-detect-virt(1) and the laboratory call a machine that is no virtual one, or a
+#: container, whose machine may be either; older runs say no more.
+_CONTAINERS = (
+    "systemd-nspawn", "lxc-libvirt", "lxc", "openvz", "docker", "podman", "rkt", "wsl", "proot",
+    "pouch",
+)  # fmt: skip
+_NOT_VIRTUAL = ("", "none", "none seen", "unknown", *_CONTAINERS)
+
+
+def is_virtual(machine: Mapping[str, object]) -> bool:
+    """Is it known that a hypervisor has the CPUs of the machine?"""
+    return (
+        machine.get("hypervisor") is True
+        or str(machine.get("virtualisation", "")) not in _NOT_VIRTUAL
+    )
+
+
 def inspect(facts: dict[str, Any], probes: dict[str, Any]) -> list[Item]:
     """Judge a machine's description and the sources that the runner found."""
     return [*doubts(facts), *sources(probes)]
@@ -47,7 +65,7 @@ def doubts(facts: dict[str, Any]) -> list[Item]:
         _setting(facts, absent, "boost", "off",
                  "frequency varies with load and temperature: concurve doctor has the command"),
         _smt(facts, absent),
-        _virtualisation(facts),
+        _virtualisation(facts, absent),
         _quota(facts),
         _autogroup(facts, absent),
     ]  # fmt: skip
@@ -101,12 +119,18 @@ def _smt(facts: dict[str, Any], absent: dict[str, str]) -> Item:
     return Item("ok", "SMT", facts["smt"])
 
 
-def _virtualisation(facts: dict[str, Any]) -> Item:
-    kind = facts.get("virtualisation", "unknown")
-    if kind in ("none", "none seen"):
-        return Item("ok", "virtualisation", kind)
-    return Item("!!", "virtualisation", kind,
-                "other guests may take CPU: trials with steal are redone and named")  # fmt: skip
+def _virtualisation(facts: dict[str, Any], absent: dict[str, str]) -> Item:
+    """A virtual machine has the same name here and in ``concurve doctor``. A container alone has no
+    hypervisor that gives the CPUs to others."""
+    kind = facts.get("virtualisation")
+    if is_virtual(facts):
+        says = "seen" if kind in (None, *_NOT_VIRTUAL) else kind.removeprefix("virtual machine ")
+        says = f"seen, with {kind} in it" if kind in _CONTAINERS else says
+        remedy = "other guests may take CPU: trials with steal are redone and named"
+        return Item("!!", "virtual machine", says, remedy)
+    if kind is None:
+        return Item("--", "virtualisation", absent.get("virtualisation", "not read"))
+    return Item("ok", "virtualisation", f"container {kind}" if kind in _CONTAINERS else kind)
 
 
 def _quota(facts: dict[str, Any]) -> Item:

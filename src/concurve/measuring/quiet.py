@@ -8,6 +8,7 @@ a look has ended, and threads of the kernel that write for it are no strangers.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ from concurve import words
 from concurve.definition.study import Study
 from concurve.definition.units import format_duration, parse_duration
 from concurve.errors import BusyError, HostError, StudyError
+from concurve.findings.again import lowest_priority
 from concurve.host.attaching import find
 from concurve.host.load import Load, is_seen, load_over
 from concurve.host.lock import measurement_lock, measurement_under_way
@@ -284,14 +286,13 @@ def end_these(load: Load, then: str) -> str:
     strangers = [it for it in load.seen if it.run is None and it.share >= least and it.pid != _INIT]
     if load.foreign <= FOREIGN_SHARE_MAX or not strangers:
         return ""
-    whom = "these processes"
+    whom = words.verb(len(strangers), "this process", "these processes")
     if len(strangers) < len(load.seen):
         whom = words.listed([f"{it.name} (pid {it.pid})" for it in strangers])
-    pids = " ".join(str(it.pid) for it in strangers if it.nice < _LOWEST)
+    others = [it.pid for it in strangers if is_apart(it.pid)] if has_autogroups() else []
+    same = [it.pid for it in strangers if it.pid not in others and it.nice < _LOWEST]
     them = words.verb(len(strangers), "it", "them")
-    how = [f"renice -n 19 -p {pids}"] if pids else []
-    if has_autogroups():  # nice compares the threads of one session only
-        how.append(f"in another session echo 19 > /proc/{strangers[0].pid}/autogroup")
+    how = lowest_priority(same, others)
     other = f", or give {them} the lowest priority ({'; '.join(how)})" if how else ""
     return f"end {whom}{other}{then}"
 
@@ -302,6 +303,14 @@ def has_autogroups(path: Path = _AUTOGROUPS) -> bool:
         return path.read_text(encoding="ascii").strip() == "1"
     except (OSError, ValueError):
         return False
+
+
+def is_apart(pid: int) -> bool:
+    """Is a process of another session than this one? One that ended, or is not told, may be."""
+    try:
+        return os.getsid(pid) != os.getsid(0)
+    except OSError:
+        return True
 
 
 class Waits:

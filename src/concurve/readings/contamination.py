@@ -302,6 +302,44 @@ def programs_named(detail: str) -> list[tuple[str, int]]:
     return [(item.program, item.percent) for item in processes_named(detail)]
 
 
+#: What a sign says that the hypervisor took, or processes outside the trial did: of those that it
+#: names, the others have no name.
+_BY_HYPERVISOR = re.compile(r"the hypervisor took ([\d.]+) %")
+_BY_OTHERS = re.compile(r"outside the trial used ([\d.]+) %")
+_BY_UNNAMED = re.compile(r"others or short-lived ones (\d+) %")
+#: The signs that processes cause, by what their details say, in the order in which they tell most.
+_SAID = {
+    "foreign_cpu": re.compile(r"processes (of usual priority )?outside the trial used"),
+    "low_priority": re.compile(r"processes of low priority outside the trial used"),
+}
+
+
+class Took(NamedTuple):
+    """The sign of those that took most of the CPU time of a trial, and the percentage of it."""
+
+    cause: str
+    percent: float
+
+
+def took_most(cause: str, detail: str) -> Took:
+    """Whether the hypervisor or processes took most of the CPU time of a trial, by the ``detail``
+    of its signs. The ``cause`` that was stored is the first sign of the whole machine, or the one
+    that is furthest beyond its limit: the trial is redone by it. Other causes stay."""
+    if cause not in (STEAL, *BY_PROCESSES):
+        return Took(cause, 0.0)
+    by_hypervisor = sum(map(float, _BY_HYPERVISOR.findall(detail)))
+    named = sum(item.percent for item in processes_named(detail))
+    by_processes = max(
+        sum(map(float, _BY_OTHERS.findall(detail))),
+        named + sum(map(float, _BY_UNNAMED.findall(detail))),
+    )
+    if by_processes > by_hypervisor and cause == STEAL:
+        cause = next((it for it, said in _SAID.items() if said.search(detail)), "run_queue")
+    elif by_hypervisor > by_processes:
+        cause = STEAL
+    return Took(cause, max(by_hypervisor, by_processes))
+
+
 def _those_of(
     sign: Contamination, machine: MachineRecord
 ) -> tuple[tuple[ForeignProcess, ...], int]:

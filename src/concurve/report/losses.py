@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from concurve.estimate import Estimate
 from concurve.findings.explanation import Cause, CellExplanation, Explanation, RunnerUp
+from concurve.report import format as fmt
 from concurve.words import listed, percent
 
 #: In the order from the ideal to what was measured.
@@ -170,7 +171,12 @@ def loss_named(cell: CellExplanation) -> str:
 
 
 def lost_speedup(cell: CellExplanation) -> str:
-    """The same in full: ``the lost speed-up (0.24 of 2)``, ``the extra time per operation``."""
+    """The same in full: ``the lost speed-up (0.24 of 2)``, ``what an operation takes longer than
+    with workers=1``."""
     if not cell.speedup_lost or cell.speedup_possible is None:
-        return f"{loss_named(cell)} per operation"
+        base = cell.base or {}
+        apart = {k: v for k, v in base.items() if cell.parameters.get(k) != v}
+        if not apart:
+            return f"{loss_named(cell)} per operation"
+        return f"what an operation takes longer than with {fmt.setting(apart)}"
     return f"{loss_named(cell)} ({cell.lost:.2f} of {cell.speedup_possible:.3g})"

@@ -240,6 +240,18 @@ def drift(cells: Sequence[Blocks]) -> float | None:
     return share if _CHANGE_MIN <= share < math.inf else None
 
 
+def course(cells: Sequence[Blocks]) -> float | None:
+    """By which share the level that the cells share lies higher in the last third of the blocks
+    than in the first (below 0: lower), by the medians of both; ``None`` where that is little, as of
+    a level that came back."""
+    _, levels = _levels_in_time(cells)
+    third = len(levels) // 3
+    if not third:
+        return None
+    share = growth(median(levels[-third:]) - median(levels[:third])) - 1
+    return share if _CHANGE_MIN <= abs(share) < math.inf else None
+
+
 def explains(change: LevelChange, cells: Sequence[Blocks]) -> bool:
     """Is the level that the cells share the same but for this change? Not where neighbouring blocks
     are alike before and after it as well (5 %): such a level drifts, and that it was another one

@@ -61,6 +61,7 @@ def advice(
         strangers,
         is_stolen=all(run.is_stolen for run in runs),
         constant=_common([run.constant for run in runs]),
+        autogroups=any(run.autogroups for run in runs),
     )
     quiet = f"{_QUIET}{again}{'' if options.in_doubt else _ALL_THE_SAME}"
     return (*said, *plan, *((quiet,) if is_doubted else ()))

@@ -31,7 +31,7 @@ from concurve.analysis.run.given_back import Shares, shares_of
 from concurve.analysis.run.hosts import compare_hosts
 from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
-from concurve.analysis.run.own_latencies import latency_sentences
+from concurve.analysis.run.own_latencies import latency_sentences, with_contradicted
 from concurve.analysis.run.reported import reported_warnings
 from concurve.analysis.run.response_sizes import size_sentences
 from concurve.analysis.run.run_samples import samples_of
@@ -41,7 +41,7 @@ from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
 from concurve.analysis.sentences import sentences
 from concurve.analysis.sentences.looks import look_sentences
 from concurve.analysis.shape_sentences import shape_sentences
-from concurve.analysis.strangers import constant_of, is_stolen, strangers_of
+from concurve.analysis.strangers import constant_of, has_autogroups, is_stolen, strangers_of
 from concurve.analysis.unset import unset_of
 from concurve.definition.failures import failure_counts
 from concurve.errors import ComparisonError, RunError, StoreError
@@ -52,6 +52,7 @@ from concurve.findings.explanation import REPORT_TRIALS
 from concurve.findings.run import Finding, Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, describe, plan_of
 from concurve.planning.protocol import LOST, Protocol, replay
+from concurve.readings.contamination import took_most
 from concurve.store import Store
 from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, Trials
 from concurve.store.run_head import RunHead, decode_head
@@ -245,6 +246,7 @@ def analyse(
     cells = cell_findings(
         plan, protocol, picked, every, samples, indicators, ground.speed, absent, head, failed
     )
+    cells = with_contradicted(plan, cells)
     in_time = InTime()
     if not head.study.simulation:
         cells = with_shapes(cells, tables, asked)
@@ -392,7 +394,7 @@ def _rejects(plan: Plan, protocol: Protocol) -> tuple[Reject, ...]:
             parameters=plan.cells[key.cell].parameters,
             block=key.block,
             attempt=key.attempt,
-            cause=cause,
+            cause=took_most(cause, detail).cause,
             detail=detail,
             used=used,
         )
@@ -440,6 +442,7 @@ def _run_info(stored: StoredRun, rejects: tuple[Reject, ...], first: TrialRecord
         strangers=strangers_of(head.study, rejects, protocol.done, first),
         is_stolen=is_stolen(rejects),
         constant=constant_of(rejects, protocol.done),
+        autogroups=has_autogroups(head.machine),
         allowed_seconds=head.rules.time_allowed_seconds,
         resumed_after=tuple(item.trials for item in head.resumed if item.trials),
     )

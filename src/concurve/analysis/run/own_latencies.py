@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from concurve import words
 from concurve.analysis.sentences.naming import name
 from concurve.definition.extracting import is_of_tool
@@ -27,8 +29,9 @@ _IDLE = "Some connections idle or connect anew, or fail (socket errors)."
 _ADDED = "After a pause wrk adds latencies of requests that it did not send: trust its rate."
 
 
-class _Off(NamedTuple):
+class _Read(NamedTuple):
     cell: CellFindings
+    latency: str
     under_way: float
     connections: float
 
@@ -36,14 +39,33 @@ class _Off(NamedTuple):
     def ratio(self) -> float:
         return self.under_way / self.connections
 
+    @property
+    def is_contradicted(self) -> bool:
+        return abs(self.ratio - 1) > _OFF
+
+
+def with_contradicted(plan: Plan, cells: Sequence[CellFindings]) -> tuple[CellFindings, ...]:
+    """The cells with the names of the latencies by wrk that Little's law contradicts: a reader of
+    the table sees it at the figure."""
+    return tuple(
+        msgspec.structs.replace(cell, contradicted=names) if names else cell
+        for cell in cells
+        for names in [_contradicted(plan, cell)]
+    )
+
+
+def _contradicted(plan: Plan, cell: CellFindings) -> tuple[str, ...]:
+    found = (_read(role, cell) for role in _roles(plan.study))
+    return tuple(it.latency for it in found if it is not None and it.is_contradicted)
+
 
 def latency_sentences(plan: Plan, cells: Sequence[CellFindings]) -> Iterator[Finding]:
     """A warning for each role with wrk whose mean latency contradicts Little's law in a cell."""
     for role in _roles(plan.study):
         read = [it for it in (_read(role, cell) for cell in cells) if it is not None]
         for off, why in (
-            ([it for it in read if it.ratio < 1 - _OFF], _IDLE),
-            ([it for it in read if it.ratio > 1 + _OFF], _ADDED),
+            ([it for it in read if it.is_contradicted and it.ratio < 1], _IDLE),
+            ([it for it in read if it.is_contradicted and it.ratio > 1], _ADDED),
         ):
             if off:
                 worst = max(off, key=lambda it: abs(it.ratio - 1))
@@ -64,7 +86,7 @@ def _roles(study: Study) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _read(role: str, cell: CellFindings) -> _Off | None:
+def _read(role: str, cell: CellFindings) -> _Read | None:
     """The requests under way and the connections of a cell; ``None`` where wrk did not print all
     that it takes."""
 
@@ -77,5 +99,7 @@ def _read(role: str, cell: CellFindings) -> _Off | None:
         return None
     # Each thread has as many, and what is left of the division is not opened.
     connections = threads * (figure("wrk_connections") // threads)
-    under_way = figure("requests_per_second") * figure("latency_seconds")
-    return _Off(cell, under_way, connections) if connections and under_way else None
+    latency = "latency_seconds"
+    under_way = figure("requests_per_second") * figure(latency)
+    named = str(IndicatorName(role, latency))
+    return _Read(cell, named, under_way, connections) if connections and under_way else None

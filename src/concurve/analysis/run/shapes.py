@@ -24,12 +24,14 @@ _TICKS = 2
 class InTime(NamedTuple):
     """What the cells of a run share in its time: a ``change`` of their level, and by which share it
     wandered (``drift``). ``is_unlike``: their level changes, and they do not share that;
-    ``is_open``: it changes, and the trials do not show that they share it."""
+    ``is_open``: it changes, and the trials do not show that they share it; then ``course`` is by
+    which share it is higher in the last third of the run than in the first, if that is known."""
 
     change: LevelChange | None = None
     drift: float | None = None
     is_unlike: bool = False
     is_open: bool = False
+    course: float | None = None
 
 
 def with_shapes(
@@ -83,7 +85,7 @@ def in_time_of(tables: Sequence[Table], name: str) -> InTime:
     if not shape.is_shared(cells, change, offs):
         return InTime(is_unlike=True)
     if not shape.is_shown_shared(cells, ALIKE):
-        return InTime(is_open=True)
+        return InTime(is_open=True, course=shape.course(cells))
     found = None if change is None else LevelChange(block=change.block, factor=change.factor)
     return InTime(found, drift)
 

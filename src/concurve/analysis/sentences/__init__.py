@@ -16,7 +16,7 @@ from concurve.analysis.sentences.naming import name
 from concurve.analysis.sentences.notes import notes_of
 from concurve.analysis.sentences.untried import untried
 from concurve.analysis.sentences.warnings import warnings_of
-from concurve.analysis.strangers import constant_of, is_stolen, strangers_of
+from concurve.analysis.strangers import constant_of, has_autogroups, is_stolen, strangers_of
 from concurve.analysis.unset import Unset
 from concurve.findings.again import run_again
 from concurve.findings.best import BestFinding
@@ -74,6 +74,7 @@ def sentences(
         strangers,
         is_stolen=is_stolen(rejects),
         constant=constant_of(rejects, protocol.done),
+        autogroups=has_autogroups(head.machine),
     )
     by_name = speed.indicator.name if speed else ""
     told = best

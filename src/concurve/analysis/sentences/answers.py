@@ -169,7 +169,9 @@ def _telling(item: BestFinding) -> str:
 def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
     """Which few settings one is to be used of, and by how much they may differ, where all others
     are worse: ``2 threads are 1.65× as fast as 1 [1.45, 1.93]. Use 2 or 4; 1 is worse. 4 is 0.97×
-    to 1.12× as fast as 2.`` Empty elsewhere. ``gain`` is that of the first of them."""
+    to 1.12× as fast as 2.`` Where the smallest loses little, it is the one to use: ``Use 2; 4 may
+    be as good (0.97× to 1.09× as fast). 1 is worse.`` Empty elsewhere. ``gain`` is that of the
+    first of them."""
     if item.first is None:
         return ""
     is_apart = _is_apart(item, speed)
@@ -177,13 +179,16 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     is_told = gain is not None and (_is_led(item, gain, speed) or gain.is_gain) and not is_apart
     told = _told(plan, gain) if gain is not None and is_told else ""
     worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
-    use = f"Use {_one_of(plan, item, with_noun=not told)}{by}; {worse}."
-    use = " ".join(filter(None, (use, _given_back(plan, item, speed))))
-    good = "as good" if is_apart else "as fast"
+    is_first = _is_enough(plan, item)
+    settings = [item.first] if is_first else item.settings
+    use = f"Use {_one_of(plan, item, settings, with_noun=not told)}{by}"
+    apart = _apart(plan, item, "as good" if is_apart else "as fast")
+    use = f"{use}; {_as_good(plan, item, is_apart)} {worse}." if is_first else f"{use}; {worse}."
+    use = " ".join(filter(None, (use, _given_back(plan, item, speed), "" if is_first else apart)))
     after = ""
     if gain is not None and is_apart:
         after = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
-    return " ".join(filter(None, (told, use, _apart(plan, item, good), after, _decide(item))))
+    return " ".join(filter(None, (told, use, after, _decide(item))))
 
 
 def _told(plan: Plan, gain: Greatest) -> str:
@@ -195,29 +200,54 @@ def _apart(plan: Plan, item: BestFinding, good: str) -> str:
     """``4 is 0.97× to 1.12× as fast as 2.`` With how many trials would decide, where it is one of
     several conditions: there is no room for more."""
     assert item.first is not None, "there is one to compare with"
-    others = [setting for setting in item.settings if setting != item.first]
-    found, telling = item.to_first, _telling(item)
+    others, telling = _others(item), _telling(item)
+    who, verb = _named(plan, item, others), words.verb(len(others))
+    first = _setting(plan, item, item.first)
+    telling = f" ({telling})" if telling else ""
+    return f"{who} {verb} {_span(item)} {good} as {first}{telling}."
+
+
+def _as_good(plan: Plan, item: BestFinding, is_apart: bool) -> str:
+    """``4 may be as good (0.97× to 1.09× as fast).``, beside the setting to use."""
+    span = _span(item) if is_apart else f"{_span(item)} as fast"
+    said = "; ".join(filter(None, (span, _telling(item))))
+    return f"{_named(plan, item, _others(item))} may be as good ({said})."
+
+
+def _is_enough(plan: Plan, item: BestFinding) -> bool:
+    """Does the smallest of the settings lose little to the others, for sure? Of names, the first is
+    no smaller one."""
+    assert item.to_first is not None and item.to_first.high is not None, "with an interval"
+    return plan.work in item.factors and 0 < 1 - 1 / item.to_first.high <= _LOSS_TOLD
+
+
+def _others(item: BestFinding) -> list[dict[str, Level]]:
+    return [setting for setting in item.settings if setting != item.first]
+
+
+def _span(item: BestFinding) -> str:
+    """``0.97× to 1.12×``: of the other settings to the first one."""
+    found = item.to_first
     assert found is not None and found.low is not None and found.high is not None, (
         "with an interval"
     )
     digits = words.ratio_digits(found.value, found.low, found.high)
-    telling = f" ({telling})" if telling else ""
-    is_smaller = plan.work in item.factors  # of names, the first is no smaller one
-    who = _named(plan, item, others)
-    verb, first = words.verb(len(others)), _setting(plan, item, item.first)
-    span = f"{found.low:.{digits}f}× to {found.high:.{digits}f}×"
-    loss = 1 - 1 / found.high
-    enough = f": {first} is enough, unless {words.share(loss)} matter"
-    is_enough = is_smaller and 0 < loss <= _LOSS_TOLD
-    return f"{who} {verb} {span} {good} as {first}{enough if is_enough else ''}{telling}."
+    return f"{found.low:.{digits}f}× to {found.high:.{digits}f}×"
 
 
-def _one_of(plan: Plan, item: BestFinding, *, with_noun: bool, last: str = "or") -> str:
+def _one_of(
+    plan: Plan,
+    item: BestFinding,
+    settings: Sequence[dict[str, Level]],
+    *,
+    with_noun: bool,
+    last: str = "or",
+) -> str:
     """``2 or 4 workers``, or ``8 or more clients`` where these are the greatest of several levels.
     ``with_noun``: it was not said before. ``last`` is the conjunction; with ``and`` each is
     named."""
     ((name, _),) = item.leader.items()
-    levels = sorted((setting[name] for setting in item.settings), key=_order)
+    levels = sorted((setting[name] for setting in settings), key=_order)
     every = {cell.parameters[name] for cell in plan.cells}
     above = {level for level in every if _order(level) >= _order(levels[0])}
     are_counted = all(is_counted(name, level) for level in levels)
@@ -293,13 +323,13 @@ def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> 
     if len(item.as_good) == item.compared - 1:
         if not are_few:
             return f"{begun}: no setting seems better than the others."
-        every = _one_of(plan, item, with_noun=True, last="and")
+        every = _one_of(plan, item, item.settings, with_noun=True, last="and")
         return f"{begun}: {every} may be equally good."
     is_one, who = _setting_named(plan, item, item.leader)
     fast = _as_fast(plan, gain) if gain is not None and _is_led(item, gain, speed) else ""
     rest = f"; {_named(plan, item, item.as_good)} may be as good" if item.as_good else ""
     if are_few and item.as_good:
-        is_one, who = False, _one_of(plan, item, with_noun=True)
+        is_one, who = False, _one_of(plan, item, item.settings, with_noun=True)
         fast = f"{_setting(plan, item, item.leader)} is {fast}" if fast else ""
         rest = f"; {_named(plan, item, item.behind)} {_seem(len(item.behind) == 1)} worse"
     fast = f" ({fast})" if fast else ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
+from concurve.analysis.strangers import causes_of
 from concurve.analysis.unset import Unset
 from concurve.definition.study import unused_factors
 from concurve.findings.cells import CellFindings, Reject, on_hosts
@@ -261,8 +261,8 @@ def _doubtful(
     plan, doubtful = protocol.plan, [reject for reject in rejects if reject.used]
     if not doubtful:
         return []
-    causes = Counter(reject.cause for reject in doubtful)
-    cause = causes.most_common(1)[0][0]
+    causes = causes_of(doubtful)
+    cause = causes[0]
     where = on_hosts(it for it in doubtful if it.cause == cause)
     mostly = ", mostly" if len(causes) > 1 else ""
     counts = count_trials(protocol.done, rejects, cells)

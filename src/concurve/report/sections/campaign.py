@@ -165,6 +165,7 @@ def _document(
             run.strangers,
             is_stolen=run.is_stolen,
             constant=run.constant,
+            autogroups=run.autogroups,
         )
         for run in runs
     ]

@@ -32,12 +32,13 @@ from concurve.report.document import (
 )
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
-#: far off, or drift: a warning says which.
-#: And of one whose interval tells nothing, which is left out.
-DOUBT, UNEVEN, OPEN = "?", "‡", "°"
+#: far off, or drift: a warning says which. And of a latency that its rate contradicts, and of a
+#: figure whose interval tells nothing, which is left out.
+DOUBT, UNEVEN, WRONG, OPEN = "?", "‡", "†", "°"
 _MARKS = {
     DOUBT: f"{DOUBT} in doubt",
     UNEVEN: f"{UNEVEN} uneven trials",
+    WRONG: f"{WRONG} the rate contradicts it (Little's law): trust the rate",
     OPEN: f"{OPEN} too few trials for an interval",
 }
 
@@ -71,12 +72,13 @@ _TWINS = {"run_seconds": "wall_seconds", "run_cpu_seconds": "cpu_seconds"}
 _RELATIVE = ("speedup", "efficiency")
 
 
-def brief(findings: Findings, *, terse: bool = False, counted: bool = True) -> Section:
-    """The table, and what became of cells that are not well. Without ``counted`` it says nothing
-    of the figures that it leaves out."""
-    table = msgspec.structs.replace(
-        _table(findings, []), terse=terse, legend=partial(_legend, findings, terse=terse)
-    )
+def brief(
+    findings: Findings, *, terse: bool = False, counted: bool = True, legend: bool = True
+) -> Section:
+    """The table, and what became of cells that are not well. ``counted``: it says how many figures
+    it leaves out; ``legend``: and how to read it."""
+    said = partial(_legend, findings, terse=terse) if legend else None
+    table = msgspec.structs.replace(_table(findings, []), terse=terse, legend=said)
     if not counted:
         table = msgspec.structs.replace(table, more="")
     return Section("", (table, *_remarks(findings)))
@@ -443,7 +445,8 @@ def _is_open(figure: Estimate) -> bool:
 def _mark(cell: CellFindings, figure: Estimate, name: str, primary: str) -> str:
     is_shaped = cell.two_levels or cell.slow_tail or cell.fast_tail
     uneven = (name == primary and is_shaped) or (name == "speedup" and cell.widened)
-    return (DOUBT if figure.in_doubt else "") + (UNEVEN if uneven else "")
+    said = {DOUBT: figure.in_doubt, UNEVEN: uneven, WRONG: name in cell.contradicted}
+    return "".join(mark for mark, is_so in said.items() if is_so)
 
 
 def _remarks(findings: Findings) -> Iterator[Paragraph]:

@@ -144,6 +144,7 @@ def _again(explanation: Explanation) -> str:
         explanation.strangers,
         is_stolen=explanation.is_stolen,
         constant=explanation.constant,
+        autogroups=explanation.autogroups,
     )
 
 

@@ -115,14 +115,17 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
 
 
 class Room(NamedTuple):
-    """How many answers and warnings a view has room for, whether it has some for why no cause is
-    named and for the names of figures that it leaves out, and for how many these are. A view for
-    few answers has those of all conditions, where these are few, in short."""
+    """How many answers and warnings a view has room for, and whether it has some for all that is
+    known of why no cause is named and for the names of figures that it leaves out (``doubts``), for
+    how many these are (``figures``), and for the legend of the table. A view for few answers has
+    those of all conditions, where these are few, in short. What limits the run is half of the
+    answer: each view says it."""
 
     answers: int
     warnings: int
     doubts: bool = True
     figures: bool = True
+    legend: bool = True
 
 
 _ALL = 1_000_000
@@ -134,6 +137,7 @@ ROOMS = (
     Room(_ALL, 1, doubts=False),
     Room(_ALL, 1, doubts=False, figures=False),
     Room(1, 1, doubts=False, figures=False),
+    Room(1, 1, doubts=False, figures=False, legend=False),
 )
 
 
@@ -141,25 +145,21 @@ def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section 
     """The answers alone, and on a line what limits the recommended setting, or that of each
     condition: the cause and how sure it is, or why none is named."""
     found = [paragraph(item) for item in _told(findings, room)]
-    found += [line for it in limits if (line := _limit_in(room, findings, limits, it))]
+    found += [line for it in limits if (line := _limit_in(room, findings, it))]
     if not limits and (line := _not_looked_for(findings)):
         found.append(line)
     return Section("", (List(tuple(found)),)) if found else None
 
 
-def _limit_in(
-    room: Room, findings: Findings, limits: Sequence[Limit], limit: Limit
-) -> Paragraph | None:
-    """What limits a cell, in the words that there is room for; ``None`` where there is none for why
-    no cause is named. Of several conditions none is left out: each is as much asked for."""
+def _limit_in(room: Room, findings: Findings, limit: Limit) -> Paragraph | None:
+    """What limits a cell, in the words that there is room for; ``None`` where nothing is to be said
+    of it."""
     cell = limit.cell
     if cell.cause == "none" and cell.base is None and cell.trials and not cell.used:
         return None  # nothing to compare it with, and nothing else to say
     if cell.cause == "in doubt" and _compares_names(findings):
         return None  # which version is faster was asked, and a warning tells of the doubt
     is_unnamed = cell.cause == "in doubt" and not room.doubts
-    if is_unnamed and len(limits) == 1:
-        return None
     whole = limit_line(limit, recommended_below(findings, limit))
     return _short_limit(findings, limit, whole) if is_unnamed or room.answers < _ALL else whole
 
@@ -524,8 +524,9 @@ def _some(found: Sequence[Paragraph]) -> Iterator[Block]:
 
 
 def _basis(report: Report) -> str:
-    """What the figures rest on: ``Medians of 5 to 8 trials a cell, with 95 % intervals.``"""
-    numbers = [cell.trials for cell in report.cells if cell.trials]
+    """What the figures rest on: ``Medians of 5 to 8 trials a cell, with 95 % intervals.`` Trials
+    that are set aside are in no median."""
+    numbers = [cell.trials - cell.set_aside for cell in report.cells if cell.trials]
     if not numbers:
         return "No trial gave a figure."
     least, most = min(numbers), max(numbers)

@@ -111,7 +111,7 @@ def brief_sections(
     """The sections of a brief report in their order. They take the figures of the cells: nothing
     else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
     yield overview.answers(findings, limits, room)
-    table = figures.brief(findings, terse=not room.doubts, counted=room.figures)
+    table = figures.brief(findings, terse=not room.doubts, counted=room.figures, legend=room.legend)
     said = overview.warnings(
         findings,
         room,
@@ -272,7 +272,12 @@ def _document(findings: Findings, found: Iterable[Section | None], detail: Detai
         version=run.version,
     )  # fmt: skip
     again = run_again(
-        run.over_hosts, run.waiting, run.strangers, is_stolen=run.is_stolen, constant=run.constant
+        run.over_hosts,
+        run.waiting,
+        run.strangers,
+        is_stolen=run.is_stolen,
+        constant=run.constant,
+        autogroups=run.autogroups,
     )
     return once(at_detail(document, detail), [again])
 
