@@ -118,11 +118,11 @@ programs: | tools
 test-rust: programs
 	@timeout --kill-after=60 30m $(CARGO) test --workspace --profile checked --quiet
 
-# Four files at a time, because tests wait for processes; a file's tests share servers. The longest begin
+# Five files at a time, because tests wait for processes; a file's tests share servers. The longest begin
 # first (tests/conftest.py).
 test-python: $(STAMPS)/venv programs $(JAR) $(CHECKER)
 	@export CONCURVE_NATIVE=$(CHECKED); \
-	$(BIN)/python -m pytest -q --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations=10 --durations-min=5 || \
+	$(BIN)/python -m pytest -q --numprocesses 5 --dist loadfile --no-loadscope-reorder --durations=10 --durations-min=5 || \
 	{ echo "== Each test that failed runs once more, by itself. One that passes now is racy: mend it." && \
 	$(BIN)/python -m pytest -v --last-failed --last-failed-no-failures none; }
 

@@ -349,7 +349,7 @@ def _no_waits() -> Said:
     return _waited()
 
 
-@kind("trials-set-aside", r"\d of \d+ trials are in doubt .* with all 48 no median would move")
+@kind("trials-set-aside", r"\d of \d+ trials are in doubt .* with all 48 no median moves")
 def _some_set_aside() -> Said:
     return run_with({"1": 8})
 

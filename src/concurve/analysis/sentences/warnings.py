@@ -290,9 +290,10 @@ def _moves_none(counts: TrialCounts) -> str:
     if left:
         others = words.verb(left, "the other", "the others")
         return f"With what is set aside no median would move by much; {others} may widen intervals."
+    make = words.verb(counts.used, "makes", "make")
     return (
-        f"The figures are those of the other {words.count(counts.used, 'trial')}; with all "
-        f"{counts.in_use:,} no median would move by much."
+        f"The other {counts.used:,} {make} the figures; with all {counts.in_use:,} no median moves "
+        "by much."
     )
 
 
