@@ -18,6 +18,8 @@ const STATUS_AT: std::ops::RangeInclusive<usize> = 96..=240;
 /// From the state on: the number of the goroutine, and the reason of its wait.
 const NUMBER_AFTER: usize = 8;
 const REASON_AFTER: usize = 32;
+/// A runtime that has started has its main goroutine, and those that collect.
+const GOROUTINES_MIN: usize = 3;
 /// Longest reason, most of them.
 const REASON_BYTES_MAX: u64 = 80;
 const REASONS_MAX: u64 = 128;
@@ -255,27 +257,30 @@ fn parked(place: u64, bytes: &[u8], status_at: usize, reasons: &[String]) -> Opt
 }
 
 /// Where the state stands in goroutines: it is a state in all of them, and numbers follow, all different,
-/// of which one is that of the main goroutine, 1.
+/// of which one is that of the main goroutine, 1. Of several such places, that with the most numbers: one of
+/// the others may hold a 1 by chance. None while there are so few goroutines that all may be chance.
 fn find_status(found: &[Vec<u8>], reasons: usize) -> Option<usize> {
-    let fits = |at: &usize| {
+    let numbers_at = |at: usize| {
         let mut numbers = HashSet::new();
-        let mut is_main_there = false;
-        found.iter().all(|goroutine| {
+        let fits = found.iter().all(|goroutine| {
             let (Some(status), Some(lock), Some(own), Some(reason)) = (
-                number(goroutine, *at, 4),
-                number(goroutine, *at + 4, 4),
-                number(goroutine, *at + NUMBER_AFTER, 8),
-                number(goroutine, *at + REASON_AFTER, 1),
+                number(goroutine, at, 4),
+                number(goroutine, at + 4, 4),
+                number(goroutine, at + NUMBER_AFTER, 8),
+                number(goroutine, at + REASON_AFTER, 1),
             ) else {
                 return false;
             };
             let status = status as u32 & !SCAN;
-            is_main_there |= own == 1;
             let is_new = status == DEAD || own == 0 || numbers.insert(own);
             status <= STATUS_MAX && lock <= 1 && is_new && (reason as usize) < reasons
-        }) && is_main_there
+        });
+        (fits && numbers.contains(&1)).then_some(numbers.len())
     };
-    STATUS_AT.step_by(8).find(fits)
+    let places = STATUS_AT.step_by(8);
+    let fitting = places.filter_map(|at| Some((numbers_at(at)?, at)));
+    let (numbers, at) = fitting.max_by_key(|(numbers, at)| (*numbers, std::cmp::Reverse(*at)))?;
+    (numbers >= GOROUTINES_MIN).then_some(at)
 }
 
 /// The runtime's words for the reasons of waits: an array of strings.
@@ -365,6 +370,23 @@ mod tests {
             "a reason that there is none of"
         );
         assert_eq!(find_status(&found[1..], 3), None, "no main goroutine");
+    }
+
+    #[test]
+    fn no_place_is_taken_that_fits_by_chance_while_the_runtime_starts() {
+        // The main goroutine has a 1 elsewhere, and the others nothing there.
+        let decoy = |number| {
+            let mut bytes = goroutine(number, WAITING, 1);
+            bytes[104..152].fill(0);
+            bytes[112] = u8::from(number == 1);
+            bytes
+        };
+        let all: Vec<_> = (1..=5).map(decoy).collect();
+        assert_eq!(find_status(&all[..1], 2), None);
+        assert_eq!(find_status(&all[..2], 2), None);
+        for count in 3..=5 {
+            assert_eq!(find_status(&all[..count], 2), Some(152));
+        }
     }
 
     #[test]

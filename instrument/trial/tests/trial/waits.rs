@@ -606,19 +606,25 @@ fn goroutines_of_a_server_are_those_under_its_load() {
     let mut server = role("server", [program.to_str().unwrap()]);
     server["end"] = "serve".into();
     server["ready"] = "report".into();
-    let server = looked_at(|seconds| {
-        let load = role("load", ["sleep", &seconds.to_string()]);
-        record(Trial::of([server.clone(), load]))
-    });
-    if is_forbidden(&server) || server.absent.contains_key("runtime") {
-        return;
+    // A reading may fall into a moment in which the goroutine is on its way to the lock, and on a busy
+    // machine all of a trial do. Of those before the load, which are most of all, none has it there.
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        let server = looked_at(|seconds| {
+            let load = role("load", ["sleep", &seconds.to_string()]);
+            record(Trial::of([server.clone(), load]))
+        });
+        if is_forbidden(&server) || server.absent.contains_key("runtime") {
+            return;
+        }
+        let runtime = server.runtime.unwrap();
+        let waited = runtime.waiting.get("sync.Mutex.Lock").copied().unwrap_or(0);
+        if runtime.readings > 0 && 4 * waited >= 3 * runtime.readings {
+            return;
+        }
+        found.push(runtime);
     }
-    let found = server.runtime.as_ref().unwrap();
-    assert!(found.readings > 0, "{found:?}");
-    // A reading may fall into a moment in which the goroutine is on its way to the lock. Of those before
-    // the load, which are most of all, none has it there.
-    let waited = found.waiting.get("sync.Mutex.Lock").copied().unwrap_or(0);
-    assert!(4 * waited >= 3 * found.readings, "{found:?}");
+    panic!("{found:?}");
 }
 
 #[test]
