@@ -106,7 +106,7 @@ check-rust: | tools
 # Side by side: an installation waits for the network, and tests wait for processes.
 test: ## Run the tests of every language
 	@$(MAKE) --no-print-directory --jobs=3 $(STAMPS)/imported programs $(JAR) $(CHECKER)
-	@echo "running the tests; those of each language are printed when they end (20 minutes on two CPUs)"
+	@echo "running the tests; those of each language are printed when they end (18 minutes on two CPUs)"
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target --keep-going test-rust test-python test-java
 
 # The tests and the programs that they start, compiled once, with the checks of a debug build.
