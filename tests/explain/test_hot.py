@@ -144,6 +144,9 @@ def test_a_function_is_told_in_which_the_first_thread_alone_ran_most() -> None:
     even: Places = {(name, "rows"): (0.1, 1.0) for name in "abc"}
     even[LOOP] = (0.7, 0.5)
     assert alone_in(cell(2, even).hot) == "", "none of them is most"
+    for file in ("libpython3.11.so.1.0", "libjvm.so"):
+        interpreted: Places = {LOOP: (0.7, 0.5), ("eval", file): (0.3, 1.0)}
+        assert alone_in(cell(2, interpreted).hot) == "", "it says nothing of the program"
 
 
 def test_even_loops_are_accused_of_nothing() -> None:

@@ -224,7 +224,7 @@ def alone_in(trials: Sequence[Hot | None]) -> str:
     every = (it for hot in known for it in hot.record.listed)
     seen = _counted((it, it.samples) for it in every if (it.function, it.file) in single)
     most = max(seen, key=lambda place: seen[place], default=None)
-    if most is None or 2 * seen[most] < seen.total():
+    if most is None or 2 * seen[most] < seen.total() or _RUNTIMES.match(most[1]):
         return ""
     return _named(most, trials)
 
