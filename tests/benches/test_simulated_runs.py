@@ -19,7 +19,7 @@ from tests.analysis.message_kinds import sentences_of
 from tests.helpers.noises import NOISES, Noise, draw, read
 
 #: Enough to see what is grossly wrong in a row; all rows together show a smaller loss.
-RUNS = 20
+RUNS = 30
 
 ROWS = [row for row in printed.ROWS if row.cells == 2 and row.effort in ("quick", "normal")]
 

@@ -106,7 +106,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 def test_a_batch_gives_what_each_curve_gives_alone() -> None:
-    curves = [noisy(seed, trials=1 + seed % 3) for seed in range(4)]
+    curves = [noisy(seed, trials=1 + seed % 3) for seed in range(6)]
     curves[3] = (curves[3][0][:12], curves[3][1][:12])
     together = fit_many(curves)
     for (n, x), result in zip(curves, together, strict=True):

@@ -42,32 +42,13 @@ while True:
     client, _ = listening.accept()
     with client:
         seconds = float(client.recv(64))
-        if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
             end = time.process_time() + seconds
             while time.process_time() < end:
                 pass
             os._exit(0)
-        os.wait()
-        client.sendall(b'x')
-";
-
-/// The same in a new process, which it does not wait for: it stays in the table of processes.
-const NEGLIGENT: &str = "\
-import os, socket, time
-listening = socket.create_server(('127.0.0.1', 0))
-print(listening.getsockname()[1], flush=True)
-while True:
-    client, _ = listening.accept()
-    with client:
-        seconds = float(client.recv(64))
-        ended, end_of_child = os.pipe()
-        if os.fork() == 0:
-            end = time.process_time() + seconds
-            while time.process_time() < end:
-                pass
-            os._exit(0)
-        os.close(end_of_child)
-        os.read(ended, 1)
+        os.waitid(os.P_PID, child, os.WEXITED)
         client.sendall(b'x')
 ";
 
@@ -203,7 +184,9 @@ fn what_it_used_before_is_not_counted() {
 
 #[test]
 fn a_process_of_it_that_has_ended_is_no_stranger() {
-    let victim = Victim::running(NEGLIGENT);
+    // It sees that they end, and leaves them in the table of processes.
+    let program = FORKING.replace("os.WEXITED", "os.WEXITED | os.WNOWAIT");
+    let victim = Victim::running(&program);
     // Others are looked for where they used the machine.
     let mut stranger = Command::new(python())
         .args(["-c", "while True: pass"])
