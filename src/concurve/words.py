@@ -1,5 +1,5 @@
-"""Numbers in sentences: counts with their nouns, lists, durations, shares, short figures; and
-causes that are codes in a record."""
+"""Numbers in sentences: counts with their nouns, lists, durations, shares, short figures; causes
+that are codes in a record; and texts from outside, such as the names of processes."""
 
 from __future__ import annotations
 
@@ -40,6 +40,25 @@ IDLE_SERVER = (
     "the attached process, or the server, used no CPU time while the load was answered: is it the "
     "process that answers?"
 )
+
+
+def clean(text: str) -> str:
+    """Text on one line, without control characters that a terminal would execute."""
+    if text.isprintable():
+        return text
+    return "".join(" " if char in "\n\t\r" else "�" if _steers(char) else char for char in text)
+
+
+def _steers(char: str) -> bool:
+    """Is it a control character, or one that changes the direction of the text?"""
+    code = ord(char)
+    return (
+        code < 32
+        or 0x7F <= code < 0xA0
+        or 0x202A <= code <= 0x202E
+        or 0x2066 <= code <= 0x2069
+        or 0xD800 <= code <= 0xDFFF
+    )
 
 
 def count(number: int, singular: str, plural: str = "") -> str:

@@ -61,6 +61,14 @@ def test_the_processes_that_used_most_are_named(tmp_path: Path) -> None:
     assert load.named.startswith("cc1plus (x) y (pid 20, nice 0) 10 %, dd (pid 30")
 
 
+def test_a_name_is_shown_on_one_line_without_control_characters(tmp_path: Path) -> None:
+    tree(tmp_path, {"proc/stat": machine(0, 0), "proc/9/stat": stat(9, "a\nb\x1b[2J", 0)})
+    before = read(tmp_path)
+    tree(tmp_path, {"proc/stat": machine(50, 50), "proc/9/stat": stat(9, "a\nb\x1b[2J", 50)})
+    (process,) = between(before, read(tmp_path), own=1).processes
+    assert str(process) == "a b�[2J (pid 9, nice 0) 50 %"
+
+
 def test_a_reused_pid_is_another_process(tmp_path: Path) -> None:
     tree(tmp_path, {"proc/stat": machine(100, 0), "proc/9/stat": stat(9, "old", 50, started=1)})
     before = read(tmp_path)

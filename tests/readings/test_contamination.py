@@ -195,6 +195,14 @@ def test_a_sign_names_the_processes_that_used_most(
     assert sign.detail.endswith(rest), "a sign of low priority names none of usual priority"
 
 
+def test_a_process_is_named_on_one_line_without_control_characters() -> None:
+    named = (msgspec.structs.replace(HOGS[1], name="md\n5\x1bsum"),)
+    machine = {"foreign_cpu_ns": SECOND, "foreign_processes": named}
+    (sign,) = judge(record(machine=machine), 1)
+    assert ": md 5�sum (pid 7, nice 0) 3 %" in sign.detail
+    assert programs_named(sign.detail) == [("md 5�sum", 3)]
+
+
 def test_no_process_is_said_to_have_taken_more_than_all_took() -> None:
     """It is read at other moments than the counters of the machine."""
     one = ForeignProcess(pid=7, name="md5sum", nice=0, cpu_ns=340_000_000)

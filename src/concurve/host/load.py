@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from concurve import words
 from concurve.terms import ANOTHER_RUN
 from concurve.wire.spec import Attach
 
@@ -234,9 +235,9 @@ def _in_cgroup(folder: Path) -> set[int]:
 
 
 def _process(text: str) -> tuple[tuple[int, int], _Used]:
-    """A line of ``/proc/PID/stat``; the name may hold blanks and parentheses."""
+    """A line of ``/proc/PID/stat``; the name may hold blanks, parentheses and line ends."""
     head, _, tail = text.rpartition(")")
     pid, _, name = head.partition(" (")
     fields = tail.split()
     ticks, nice, started = int(fields[11]) + int(fields[12]), int(fields[16]), int(fields[19])
-    return (int(pid), started), _Used(name, nice, ticks, parent=int(fields[1]))
+    return (int(pid), started), _Used(words.clean(name), nice, ticks, parent=int(fields[1]))

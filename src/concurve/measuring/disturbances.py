@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurve import words
 from concurve.findings.again import ATTACH_IT
 from concurve.readings.connections import may_be_connected
-from concurve.terms import ANOTHER_RUN, HYPERVISOR, OTHERS, OURS
+from concurve.terms import ANOTHER_RUN, HYPERVISOR, OTHERS
 from concurve.wire.record import MachineRecord, TrialRecord
 
 #: So many disturbed trials are no accident, if they are this share of those so far.
@@ -112,6 +112,6 @@ def _takers(record: TrialRecord) -> Iterator[tuple[str, int]]:
 def _of_machine(machine: MachineRecord) -> Iterator[tuple[str, int]]:
     yield HYPERVISOR, machine.steal_ns or 0
     for process in machine.foreign_processes:
-        yield ANOTHER_RUN if process.name == OURS else process.name, process.cpu_ns
+        yield process.whose, process.cpu_ns
     named = sum(process.cpu_ns for process in machine.foreign_processes)
     yield OTHERS, max(0, (machine.foreign_cpu_ns or 0) - named)

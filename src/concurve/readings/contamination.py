@@ -257,8 +257,7 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
     # A process is read at other moments than the counters of the machine: by a little more than the
     # trial. It took no more than all took.
     used = [
-        f"{ANOTHER_RUN if process.name == OURS else process.name} "
-        f"(pid {process.pid}, nice {process.nice}) "
+        f"{process.whose} (pid {process.pid}, nice {process.nice}) "
         f"{min(process.cpu_ns, total) / capacity * 100:.0f} %"
         for process in processes
     ]

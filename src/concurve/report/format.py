@@ -23,6 +23,7 @@ count = words.count
 all_of = words.all_of
 duration = words.duration
 percent = words.whole_percent
+clean = words.clean
 
 # Digits shown where no interval says how many are justified.
 _DIGITS_WITHOUT_INTERVAL = 3
@@ -226,28 +227,9 @@ def in_brackets(settings: Sequence[str], most: int) -> str:
     return f" ({'; '.join(named[:most])}{more})" if named else ""
 
 
-def clean(text: str) -> str:
-    """Text on one line, without control characters that a terminal would execute."""
-    if text.isprintable():
-        return text
-    return "".join(" " if char in "\n\t\r" else "�" if _steers(char) else char for char in text)
-
-
 def clean_lines(text: str) -> str:
     """The same for text that may have several lines, such as a command."""
     return "\n".join(clean(line) for line in text.splitlines())
-
-
-def _steers(char: str) -> bool:
-    """Is it a control character, or one that changes the direction of the text?"""
-    code = ord(char)
-    return (
-        code < 32
-        or 0x7F <= code < 0xA0
-        or 0x202A <= code <= 0x202E
-        or 0x2066 <= code <= 0x2069
-        or 0xD800 <= code <= 0xDFFF
-    )
 
 
 def _exponent(value: float) -> int:

@@ -10,7 +10,9 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
+from concurve import words
 from concurve.fields import ALWAYS, Count, Positive, about
+from concurve.terms import ANOTHER_RUN, OURS
 from concurve.wire.report import HistogramLine, IndicatorLine
 from concurve.wire.spec import FORMAT, Controls, Policy
 
@@ -667,6 +669,12 @@ class ForeignProcess(_Record, frozen=True):
     name: Annotated[str, about("Name of its program, at most 15 characters."), ALWAYS]
     nice: Annotated[int, ALWAYS]
     cpu_ns: Annotated[Count, about("During the trial."), ALWAYS]
+
+    @property
+    def whose(self) -> str:
+        """Its program as sentences name it: on one line, without control characters, which it may
+        have in its name; or that it is of another run of concurve."""
+        return ANOTHER_RUN if self.name == OURS else words.clean(self.name)
 
 
 class CpuTimeline(_Record, frozen=True):
