@@ -23,6 +23,16 @@ pub fn processes(folder: &Path) -> Result<Vec<u32>> {
     Ok(found)
 }
 
+/// CPU time of all that ever ran in a cgroup of version 2 or below it, to the end of each process; none where the
+/// kernel does not say it.
+pub fn cpu_ns(folder: &Path) -> Option<u64> {
+    let text = fs::read_to_string(folder.join("cpu.stat")).ok()?;
+    let used = text
+        .lines()
+        .find_map(|line| line.strip_prefix("usage_usec "));
+    Some(used?.parse::<u64>().ok()? * 1000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +45,10 @@ mod tests {
         fs::write(root.join("workers/cgroup.procs"), "").unwrap();
         fs::write(root.join("workers/one/cgroup.procs"), "9\n7\n").unwrap();
         assert_eq!(processes(&root).unwrap(), [7, 9, 30]);
+        assert_eq!(cpu_ns(&root), None);
+        let stat = "usage_usec 4350\nuser_usec 4000\nsystem_usec 350\nnr_periods 0\n";
+        fs::write(root.join("cpu.stat"), stat).unwrap();
+        assert_eq!(cpu_ns(&root), Some(4_350_000));
         fs::remove_dir_all(&root).unwrap();
         assert!(
             processes(&root)

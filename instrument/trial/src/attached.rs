@@ -36,6 +36,8 @@ pub struct Attached {
     started_ticks: HashMap<u32, u64>,
     /// Processes that started earlier than this ran before the trial.
     runner_started_ticks: u64,
+    /// What its cgroup had used when it was attached; none without one that says it.
+    group_before_ns: Option<u64>,
     pub begin: Option<Reading>,
     pub end: Option<Reading>,
 }
@@ -71,6 +73,7 @@ impl Attached {
             handle,
             started_ticks: HashMap::new(),
             runner_started_ticks: proc_fs.stat(own).map_or(0, |stat| stat.started_ticks),
+            group_before_ns: None,
             begin: None,
             end: None,
         };
@@ -111,6 +114,28 @@ impl Attached {
             new.push(Found { pid, older });
         }
         (new, missing)
+    }
+
+    /// Notes what its cgroup has used so far.
+    pub fn note_group_before(&mut self) {
+        self.group_before_ns = self.group_ns();
+    }
+
+    /// What its cgroup has used since; none without one that says it.
+    pub fn group_since_ns(&self) -> Option<u64> {
+        Some(self.group_ns()?.saturating_sub(self.group_before_ns?))
+    }
+
+    fn group_ns(&self) -> Option<u64> {
+        match &self.which {
+            Attach::Process(_) => None,
+            Attach::Cgroup(folder) => cgroup::cpu_ns(Path::new(folder)),
+        }
+    }
+
+    /// Whether its processes are a tree: then whom they wait for is of it.
+    pub fn is_tree(&self) -> bool {
+        matches!(self.which, Attach::Process(_))
     }
 
     /// Has a process be found again: what it used before could not be read.

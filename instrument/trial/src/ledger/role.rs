@@ -52,6 +52,11 @@ pub struct RoleLedger {
     pub before: Sums,
     /// The same of each.
     before_of: HashMap<u32, Sums>,
+    /// What each had waited for then of its children, in ticks.
+    children_before: HashMap<u32, u64>,
+    /// CPU time of an attached role beyond its accounts, as far as is known: the kernel takes the memory of a process
+    /// apart after it has sent its account.
+    beyond_accounts_ns: u64,
     pub rss_bytes_max: Option<u64>,
     pub rss_bytes_tree_max: Option<u64>,
 }
@@ -84,6 +89,36 @@ impl RoleLedger {
         self.before_of.insert(pid, counted(process));
         let ended = counted(process.minus(living));
         self.open.entry(pid).or_default().add(ended);
+    }
+
+    /// Records what a process had waited for of its children when it was attached, in ticks.
+    pub fn waited_before(&mut self, pid: u32, children_ticks: u64) {
+        self.children_before.insert(pid, children_ticks);
+    }
+
+    /// Ticks of CPU time of children that its processes have waited for since they were attached, at least. `now` has
+    /// the counters of those that live: user and system time are each cut to ticks.
+    pub fn waited_since(&self, now: &[(u32, u64)]) -> u64 {
+        const CUT: u64 = 2;
+        let grown = now
+            .iter()
+            .map(|(pid, ticks)| match self.children_before.get(pid) {
+                Some(before) => ticks.saturating_sub(before + CUT),
+                None => *ticks,
+            });
+        // Who waited for a process that has ended has the counter of that, too.
+        let ended = self.children_before.iter();
+        let ended = ended
+            .filter(|(pid, before)| **before > 0 && !now.iter().any(|(living, _)| living == *pid));
+        let ended: u64 = ended.map(|(_, before)| before + CUT).sum();
+        grown.sum::<u64>().saturating_sub(ended)
+    }
+
+    /// Takes what an attached role has used beyond its accounts, and returns the most that was ever seen: a child may
+    /// have its account before it is waited for.
+    pub fn raise_beyond_accounts(&mut self, cpu_ns: u64) -> u64 {
+        self.beyond_accounts_ns = self.beyond_accounts_ns.max(cpu_ns);
+        self.beyond_accounts_ns
     }
 
     /// Has a process that ends have used no less than before it was attached: one that exited just then has sent its

@@ -190,6 +190,8 @@ impl Trial {
     fn sums_so_far(&mut self, index: usize) -> concurve_probe::Result<SumsSoFar> {
         self.find_processes(index)?;
         let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
+        // Before the accounts: who ends meanwhile is in these alone.
+        let whole = self.whole_so_far(index, &processes);
         let mut found = SumsSoFar::of(&self.host.proc_fs);
         let mut living = Vec::new();
         for pid in processes {
@@ -206,13 +208,34 @@ impl Trial {
             // The kernel has nothing more of a process that exited meanwhile: its account says what it used.
             self.take_exits(true);
         }
-        let roster = &self.ledger.roles[index];
-        let mut sums = roster.closed();
+        let roster = &mut self.ledger.roles[index];
+        let closed = roster.closed();
+        let mut sums = closed;
         // One whose account has come meanwhile is among the closed ones.
         let living = living.iter().filter(|it| roster.processes.contains(&it.0));
         living.for_each(|it| sums.add(it.1));
         found.sums = sums.minus(roster.before);
+        if let Some(whole) = whole {
+            let beyond_ns = match whole {
+                Whole::Ended(cpu_ns) => cpu_ns.saturating_sub(closed.cpu_ns),
+                Whole::All(cpu_ns) => cpu_ns.saturating_sub(found.sums.cpu_ns),
+            };
+            found.sums.cpu_ns += roster.raise_beyond_accounts(beyond_ns);
+        }
         Ok(found)
+    }
+
+    /// CPU time of an attached role to the very end of its processes: by those that waited for them, or by its cgroup.
+    fn whole_so_far(&self, index: usize, processes: &[u32]) -> Option<Whole> {
+        let attached = self.roles[index].attached.as_ref()?;
+        if !attached.is_tree() {
+            return attached.group_since_ns().map(Whole::All);
+        }
+        let stat = |pid: &u32| self.host.proc_fs.stat(*pid).ok();
+        let now = processes.iter().filter_map(stat);
+        let now: Vec<(u32, u64)> = now.map(|stat| (stat.pid, stat.children_ticks)).collect();
+        let ticks = self.ledger.roles[index].waited_since(&now);
+        Some(Whole::Ended(ticks * process::tick_ns()))
     }
 
     /// Sums over the threads of a process that lives, or is a zombie that its parent will reap; none if it is
@@ -321,6 +344,14 @@ impl Trial {
     }
 }
 
+/// CPU time of an attached role that counts what its processes used after they had sent their accounts.
+enum Whole {
+    /// Of those that have ended, in their whole lives.
+    Ended(u64),
+    /// Of all, since the role was attached.
+    All(u64),
+}
+
 /// What a role has used so far.
 #[derive(Debug, Default)]
 struct SumsSoFar {
@@ -382,7 +413,7 @@ fn ask(query: &mut Query, pid: u32) -> Option<Sums> {
 
 #[cfg(test)]
 mod tests {
-    //! Threads that ended unseen, by the clocks of their processes.
+    //! Threads that ended unseen, by the clocks of their processes, and children that were waited for.
 
     use super::*;
     use crate::ledger::{Final, Ledger, Seen};
@@ -477,5 +508,28 @@ mod tests {
             let usage = difference(&begin, &reading(&ledger, &found));
             assert_eq!(usage.slices, slices);
         }
+    }
+
+    #[test]
+    fn children_that_were_waited_for_count_at_least_as_far_as_ticks_show_it() {
+        let mut ledger = ledger_of(&[10, 20, 30]);
+        let roster = &mut ledger.roles[0];
+        for (pid, ticks) in [(10, 500), (20, 7), (30, 0)] {
+            roster.waited_before(pid, ticks);
+        }
+        let all = |first| [(10, first), (20, 7), (30, 0)];
+        assert_eq!(roster.waited_since(&all(500)), 0);
+        assert_eq!(roster.waited_since(&all(502)), 0, "a part of a tick each");
+        assert_eq!(roster.waited_since(&all(530)), 28);
+        let born = [(10, 530), (20, 7), (30, 0), (40, 3)];
+        assert_eq!(roster.waited_since(&born), 28 + 3);
+        // The first one has waited for the second: what that had waited for before is in its counter now.
+        assert_eq!(roster.waited_since(&[(10, 530), (30, 0)]), 28 - 9);
+        assert_eq!(roster.raise_beyond_accounts(28), 28);
+        assert_eq!(
+            roster.raise_beyond_accounts(20),
+            28,
+            "what was used stays used"
+        );
     }
 }

@@ -50,6 +50,7 @@ impl Trial {
         self.ledger.roles[index].threads_peak = peak;
         if let Some(attached) = &mut self.roles[index].attached {
             attached.begin = Some(begin);
+            attached.note_group_before();
         }
         self.sampler.start(now);
     }
@@ -149,7 +150,10 @@ impl Trial {
             cpu_ns: living.cpu_ns.max(process::cpu_ns(pid).unwrap_or(0)),
             ..living
         });
-        self.ledger.roles[index].used_before(pid, process, living);
+        let children = unless_gone(self.host.proc_fs.stat(pid))?;
+        let roster = &mut self.ledger.roles[index];
+        roster.waited_before(pid, children.map_or(0, |stat| stat.children_ticks));
+        roster.used_before(pid, process, living);
         Ok(())
     }
 

@@ -52,6 +52,27 @@ while True:
         client.sendall(b'x')
 ";
 
+/// Forks as many processes as it is asked for, one by one, each of which touches 200 MB. Tells of all that it has
+/// waited for in its life.
+const TOUCHING: &str = "\
+import os, mmap, resource, socket
+listening = socket.create_server(('127.0.0.1', 0))
+print(listening.getsockname()[1], flush=True)
+while True:
+    client, _ = listening.accept()
+    with client:
+        for _ in range(int(float(client.recv(64)))):
+            child = os.fork()
+            if child == 0:
+                memory = mmap.mmap(-1, 200 << 20)
+                for at in range(0, 200 << 20, 4096):
+                    memory[at] = 1
+                os._exit(0)
+            os.waitpid(child, 0)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        client.sendall(str(used.ru_utime + used.ru_stime).encode())
+";
+
 /// A running process that no trial has started.
 struct Victim {
     child: Child,
@@ -180,6 +201,66 @@ fn what_it_used_before_is_not_counted() {
     for thread in &server.threads.listed {
         assert!(thread.usage.cpu_ns.unwrap() < 100_000_000, "{thread:?}");
     }
+}
+
+#[test]
+fn what_the_kernel_does_at_the_end_of_a_process_is_of_its_role() {
+    if !taskstats_granted() {
+        return;
+    }
+    let victim = Victim::running(TOUCHING);
+    let children_ns = || {
+        let ticks = ProcFs::default()
+            .stat(victim.child.id())
+            .unwrap()
+            .children_ticks;
+        ticks * concurve_probe::process::tick_ns()
+    };
+    // What it waited for before the trial is none of it.
+    victim.compute(3.0);
+    let before_ns = children_ns();
+    let record = record(Trial::of([victim.role(), victim.client(6.0, 6.0, 0.0)]));
+    assert_eq!(record.outcome.kind, OutcomeKind::Ok, "{:?}", record.outcome);
+    let waited_ns = children_ns() - before_ns;
+    let server = &record.roles[0];
+    let used_ns = server.usage.cpu_ns.unwrap();
+    let accounts_ns = server.threads.cpu_ns.unwrap();
+    // Counters of ticks, of user and of system time, at both ends.
+    let cut_ns = 4 * concurve_probe::process::tick_ns();
+    assert!(used_ns + cut_ns >= waited_ns, "{used_ns} of {waited_ns}");
+    assert!(
+        accounts_ns + cut_ns < waited_ns,
+        "this test needs a kernel that books this late: {accounts_ns} of {waited_ns}"
+    );
+    // Its own work beside theirs: to fork.
+    let own = &server.threads.listed;
+    let own = own.iter().find(|it| it.tid == victim.child.id()).unwrap();
+    let most_ns = waited_ns + own.usage.cpu_ns.unwrap() + cut_ns;
+    assert!(used_ns <= most_ns, "{used_ns} of {most_ns}");
+    let phase_ns = server.phases[0].usage.cpu_ns.unwrap();
+    assert!(phase_ns < used_ns, "{phase_ns} of {used_ns}");
+}
+
+#[test]
+fn a_cgroup_says_what_it_used_beyond_the_accounts() {
+    // A folder that looks like a cgroup, in which the client has five seconds be used.
+    let folder = tempfile::tempdir().unwrap();
+    let victim = Victim::start();
+    std::fs::write(
+        folder.path().join("cgroup.procs"),
+        victim.child.id().to_string(),
+    )
+    .unwrap();
+    let stat = folder.path().join("cpu.stat");
+    std::fs::write(&stat, "usage_usec 7000000\n").unwrap();
+    let attach = json!({"cgroup": folder.path().to_str().unwrap()});
+    let server = json!({"name": "server", "end": "serve", "attach": attach});
+    let script = format!("echo usage_usec 12000000 > '{}'", stat.display());
+    let record = record(Trial::of([server, role("client", ["sh", "-c", &script])]));
+    assert_eq!(record.outcome.kind, OutcomeKind::Ok, "{:?}", record.outcome);
+    let used_ns = record.roles[0].usage.cpu_ns.unwrap();
+    assert_eq!(used_ns, 5_000_000_000, "with all that its processes used");
+    assert_eq!(record.machine.foreign_cpu_ns.unwrap_or(0), 0);
 }
 
 #[test]
