@@ -9,7 +9,7 @@ from concurve.analysis.campaign import campaign_findings
 from concurve.analysis.program import ProgramFacts
 from concurve.analysis.records import FirstRecord, Reader, StoredRecord, read_records
 from concurve.analysis.run import (
-    ReportedWarnings,
+    RecordWarnings,
     StoredRun,
     analyse,
     stored_run,
@@ -42,15 +42,15 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
     first, facts, shares = FirstRecord(run.first_key), ProgramFacts(run), ShareReader(run)
     accounts = AccountReader(run) if may_explain(run) else None
     timelines, threads = TimelineReader(run), ThreadTimelineReader(run)
-    warnings = ReportedWarnings({} if run.head.study.simulation else run.used, run.head.study)
-    readers: list[Reader] = [first, facts, shares, timelines, threads, warnings]
+    warnings = RecordWarnings(run)
+    readers: list[Reader] = [first, facts, shares, timelines, threads]
+    readers += warnings.readers
     readers += [accounts] if accounts is not None else []
     if raw is not None:
         raw.begin(run)
         readers.append(raw)
     read_records(store, row.id, readers)
-    warned = warnings.found(run.plan)
-    findings = with_trials(analyse(run, first.record, warned=warned), run)
+    findings = with_trials(analyse(run, first.record, warned=warnings.found()), run)
     explanation = explained(findings, run.head, accounts)
     return Report.whole(
         findings,

@@ -34,6 +34,7 @@ from concurve.terms import Waiting
 from concurve.wire.record import HookRecord, Output, PhaseRecord, ReportError
 from concurve.wire.spec import Attach, TrialSpec
 from tests.analysis.test_by_cpu_time import versions
+from tests.analysis.test_cold import ReadingFromDisk
 from tests.analysis.test_dependence import found as found_dependences
 from tests.analysis.test_failed_loads import FILE, LOAD, wrk
 from tests.analysis.test_hosts import Slower, measured
@@ -285,6 +286,15 @@ def _by() -> Said:
 @kind("in-doubt", "No setting is recommended: the machine")
 def _doubt() -> Said:
     return run_with({"1": 25, "2": 25}, slower=1.6)
+
+
+@kind("cold-start", "The first trial of threads=1 was a cold start")
+def _cold_start() -> Said:
+    store = Store()
+    study = small_study(Rules(repeats_min=6, repeats_max=6), threads=(1, 2))
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, ReadingFromDisk((312, 45), (2, 0)), clock=FakeClock(0.001)).start()
+    return trial_findings_of(store, store.find_run(head.id))
 
 
 @kind("cell-in-doubt", r"\d+ of \d+ trials are in doubt .* leave threads=")

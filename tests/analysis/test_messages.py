@@ -36,6 +36,7 @@ SOURCES = (
     *(
         ANALYSIS / name
         for name in (
+            "run/cold.py",
             "run/failures.py",
             "run/hosts.py",
             "run/own_latencies.py",

@@ -16,7 +16,7 @@ import msgspec
 
 from concurve import words
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
-from concurve.analysis.run import ReportedWarnings, StoredRun, analyse, newest_in_use, stored_run
+from concurve.analysis.run import RecordWarnings, StoredRun, analyse, newest_in_use, stored_run
 from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
@@ -100,9 +100,9 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
     """
     run = stored_run(store, row)
     first, accounts = FirstRecord(run.first_key), AccountReader(run)
-    warnings = ReportedWarnings(run.used, run.head.study)
-    read_records(store, row.id, (first, accounts, warnings))
-    findings = analyse(run, first.record, warned=warnings.found(run.plan))
+    warnings = RecordWarnings(run)
+    read_records(store, row.id, (first, accounts, *warnings.readers))
+    findings = analyse(run, first.record, warned=warnings.found())
     try:
         found = explain(findings, run.head, accounts)
     except RunError as error:

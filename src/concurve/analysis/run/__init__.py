@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurve.analysis.run.findings import (
+    RecordWarnings,
     StoredRun,
     analyse,
     findings_of,
@@ -13,10 +14,9 @@ from concurve.analysis.run.findings import (
     warned_of,
     with_trials,
 )
-from concurve.analysis.run.reported import ReportedWarnings
 
 __all__ = [
-    "ReportedWarnings",
+    "RecordWarnings",
     "StoredRun",
     "analyse",
     "findings_of",

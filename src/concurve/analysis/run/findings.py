@@ -22,9 +22,10 @@ from concurve.analysis.doubt import (
     withheld_published,
 )
 from concurve.analysis.ground import following_wall, ground_of, undirected
-from concurve.analysis.records import FirstRecord, read_records
+from concurve.analysis.records import FirstRecord, Reader, read_records
 from concurve.analysis.run.best import best_of, withheld_best
 from concurve.analysis.run.cells import absent_of, cell_findings, speedup_among
+from concurve.analysis.run.cold import ColdStarts
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.failures import failed_loads, failure_sentences, not_compared
 from concurve.analysis.run.given_back import Shares, shares_of
@@ -32,7 +33,7 @@ from concurve.analysis.run.hosts import compare_hosts
 from concurve.analysis.run.hosts import sentences as host_sentences
 from concurve.analysis.run.indicators import indicator_infos
 from concurve.analysis.run.own_latencies import latency_sentences, with_contradicted
-from concurve.analysis.run.reported import reported_warnings
+from concurve.analysis.run.reported import ReportedWarnings
 from concurve.analysis.run.response_sizes import size_sentences
 from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
@@ -186,13 +187,39 @@ def first_record(store: Store, run: StoredRun) -> TrialRecord | None:
     return first.record
 
 
+class RecordWarnings:
+    """What the records of a run warn of: what its programs reported, and cold starts. Nothing of a
+    simulation."""
+
+    def __init__(self, run: StoredRun) -> None:
+        used = {} if run.head.study.simulation else run.used
+        self._plan = run.plan
+        self._reported = ReportedWarnings(used, run.head.study)
+        self._cold = ColdStarts(used, run.tables, run.head.study)
+
+    @property
+    def readers(self) -> tuple[Reader, ...]:
+        """Who reads the records."""
+        return (self._reported, self._cold)
+
+    def found(self) -> tuple[Finding, ...]:
+        """The sentences, once the records are read."""
+        return (*self._reported.found(self._plan), *self._cold.found(self._plan))
+
+
 def warned_of(store: Store, run: StoredRun) -> tuple[Finding, ...]:
-    """What programs of a run warned of, from the records of its trials; none of a simulation,
-    nor of a run of very many trials, as :data:`~concurve.findings.explanation.REPORT_TRIALS` has
-    it: what a terminal shows of one is kept, and follows from no record but the first."""
+    """What the records of a run warn of; nothing of a run of very many trials, as
+    :data:`~concurve.findings.explanation.REPORT_TRIALS` has it: what a terminal shows of one is
+    kept, and follows from no record but the first. Nothing where a record is damaged: figures are
+    shown without them."""
     if run.head.study.simulation or run.protocol.done > REPORT_TRIALS:
         return ()
-    return reported_warnings(store, run.row.id, run.used, run.plan)
+    warnings = RecordWarnings(run)
+    try:
+        read_records(store, run.row.id, warnings.readers)
+    except StoreError:
+        return ()
+    return warnings.found()
 
 
 def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:

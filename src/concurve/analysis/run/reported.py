@@ -17,13 +17,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from concurve import words
-from concurve.analysis.records import StoredRecord, read_records
+from concurve.analysis.records import StoredRecord
 from concurve.analysis.sentences.naming import name
 from concurve.definition.study import Study
-from concurve.errors import StoreError
 from concurve.findings.run import BUSY_LOAD, REPORTED, Finding
 from concurve.planning.plan import Plan
-from concurve.store import Store
 from concurve.store.rows import TrialKey
 from concurve.wire.record import WARNINGS_FACT
 
@@ -206,18 +204,6 @@ class ReportedWarnings:
             return f" ({len(trials)} of {words.count(len(self._read), 'cell')})"
         cells = [name(plan, plan.cells[cell].parameters) for cell in sorted(trials)]
         return f" ({words.listed(cells)})"
-
-
-def reported_warnings(
-    store: Store, run: str, used: Mapping[int, Sequence[TrialKey]], plan: Plan
-) -> tuple[Finding, ...]:
-    """The same of a stored run; none where a record is damaged: figures are shown without them."""
-    reader = ReportedWarnings(used, plan.study)
-    try:
-        read_records(store, run, (reader,))
-    except StoreError:
-        return ()
-    return reader.found(plan)
 
 
 def _warning(sentence: str, subject: str = REPORTED) -> Finding:
