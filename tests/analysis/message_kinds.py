@@ -43,6 +43,7 @@ from tests.analysis.test_quiet import HALVES, busy, run_with, unequal
 from tests.analysis.test_response_sizes import run_of_sizes
 from tests.analysis.test_shapes import run_of as shaped
 from tests.analysis.test_slowed import notes_at
+from tests.analysis.test_steal import run_with_steal
 from tests.helpers import meant
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 from tests.helpers.made import looking_run, made_run
@@ -295,6 +296,11 @@ def _cold_start() -> Said:
     head = new_head(study, "normal", 1, "concurve sweep …")
     Runner(head, store, ReadingFromDisk((312, 45), (2, 0)), clock=FakeClock(0.001)).start()
     return trial_findings_of(store, store.find_run(head.id))
+
+
+@kind("steal-by-the-load", "The hypervisor took CPU time only where")
+def _steal_by_load() -> Said:
+    return run_with_steal({"1": 0, "2": 9})
 
 
 @kind("cell-in-doubt", r"\d+ of \d+ trials are in doubt .* leave threads=")

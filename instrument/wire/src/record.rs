@@ -585,7 +585,7 @@ pub struct MachineRecord {
     /// The same in the course of the trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_timeline: Option<CpuTimeline>,
-    /// Taken by the hypervisor for others.
+    /// Taken by the hypervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_ns: Option<u64>,
     /// Busy time that neither the roles nor the runner used; coarse: see `tick_ns`.

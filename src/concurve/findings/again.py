@@ -128,8 +128,8 @@ def _after(waiting: Waiting, end: str, *, is_constant: bool) -> str:
 
 
 def _end(waiting: Waiting) -> str:
-    """Whom to end, by name where that is known; nobody here ends what other machines of the same
-    host do, and another run of the laboratory ends by itself."""
+    """Whom to end, by name where that is known; nobody here ends what takes
+    the CPUs of a virtual machine, and another run of the laboratory ends by itself."""
     if waiting.busiest[:1] == (HYPERVISOR,):
         return "The hypervisor took most of the CPU time: try another machine or another hour"
     if waiting.busiest[:1] == (ANOTHER_RUN,):

@@ -22,7 +22,7 @@ _CPU = "sys/devices/system/cpu"
 _GUEST = Item(
     "--",
     "virtual machine",
-    "the host sets the clock of the CPUs, which may vary, and may give them to others: trials that "
+    "the host sets the clock of the CPUs, which may vary, and may take them away: trials that "
     "lose CPU time are repeated, and a run warns where all settings change alike",
     "nothing in it ends that: measure at another hour, or wait: concurve sweep --wait-quiet 5m …",
 )

@@ -126,7 +126,7 @@ def _virtualisation(facts: dict[str, Any], absent: dict[str, str]) -> Item:
     if is_virtual(facts):
         says = "seen" if kind in (None, *_NOT_VIRTUAL) else kind.removeprefix("virtual machine ")
         says = f"seen, with {kind} in it" if kind in _CONTAINERS else says
-        remedy = "other guests may take CPU: trials with steal are redone and named"
+        remedy = "the hypervisor may take CPU time: trials with steal are redone and named"
         return Item("!!", "virtual machine", says, remedy)
     if kind is None:
         return Item("--", "virtualisation", absent.get("virtualisation", "not read"))

@@ -709,7 +709,7 @@ class MachineRecord(_Record, frozen=True):
     cpu_timeline: Annotated[
         CpuTimeline | None, about("Busy time of each CPU in the course of the trial.")
     ] = None
-    steal_ns: Annotated[Count | None, about("Taken by the hypervisor for others.")] = None
+    steal_ns: Annotated[Count | None, about("Taken by the hypervisor.")] = None
     foreign_cpu_ns: Annotated[
         Count | None, about("Busy time that neither the roles nor the runner used.")
     ] = None

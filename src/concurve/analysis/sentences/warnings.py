@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from concurve import words
 from concurve.analysis.sentences.naming import name, subject
+from concurve.analysis.steal import follows_load
 from concurve.analysis.strangers import causes_of
 from concurve.analysis.unset import Unset
 from concurve.definition.study import unused_factors
@@ -15,6 +16,7 @@ from concurve.findings.counts import TrialCounts, count_trials
 from concurve.findings.run import PRECISION, SKIPPED, Finding
 from concurve.planning.plan import Plan, describe
 from concurve.planning.protocol import Protocol, StopReason
+from concurve.readings.contamination import STEAL
 from concurve.readings.hook_outputs import hooks_said
 from concurve.readings.refused import refused_lines
 from concurve.stats.power import TRIALS_MAX
@@ -56,7 +58,10 @@ def warnings_of(
         *_left_out(head),
         *_unused(head, plan),
     ]
-    doubtful = _doubtful(head, protocol, cells, rejects, again, is_answer_open)
+    doubtful = [
+        *_doubtful(head, protocol, cells, rejects, again, is_answer_open),
+        *_by_load(head, protocol, cells, rejects),
+    ]
     imprecise = _imprecise(head, protocol, cells, is_planned)
     after = [*_refused(first), *_hooks(first, unset)]
     return [
@@ -278,6 +283,29 @@ def _doubtful(
     if moved := _moved(head, plan, cells, counts.set_aside):
         return [f"{are} {moved}"]
     return [f"{are} {_moves_none(counts)}"]
+
+
+def _by_load(
+    head: RunHead,
+    protocol: Protocol,
+    cells: tuple[CellFindings, ...],
+    rejects: tuple[Reject, ...],
+) -> list[str]:
+    """That the load itself may be why the hypervisor takes CPU time, where trials are in doubt for
+    that. Of several hosts it is not known whose CPUs a cell used."""
+    is_in_doubt = any(reject.used and reject.cause == STEAL for reject in rejects)
+    if not is_in_doubt or head.hosts is not None:
+        return []
+    topology = head.machine.get("topology")
+    cpus = topology.get("cpus") if isinstance(topology, dict) else None
+    in_use = {index: len(cell.used) for index, cell in enumerate(protocol.cells)}
+    least = follows_load(cells, in_use, rejects, cpus)
+    if least is None:
+        return []
+    return [
+        f"The hypervisor took CPU time only where {least:.1f} or more of {cpus} CPUs were in use: "
+        "the load itself may cause that, by a quota or credits of this virtual machine."
+    ]
 
 
 def _moves_none(counts: TrialCounts) -> str:
