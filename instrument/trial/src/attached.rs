@@ -40,6 +40,8 @@ pub struct Attached {
     group_before_ns: Option<u64>,
     pub begin: Option<Reading>,
     pub end: Option<Reading>,
+    /// CPU time until the very end of the trial, counted as in those readings.
+    pub last_cpu_ns: Option<u64>,
 }
 
 /// A process that was found, and whether it ran before the trial.
@@ -47,6 +49,8 @@ pub struct Attached {
 pub struct Found {
     pub pid: u32,
     pub older: bool,
+    /// It ended before it was found, and nobody has waited for it.
+    pub ended: bool,
 }
 
 impl Attached {
@@ -76,6 +80,7 @@ impl Attached {
             group_before_ns: None,
             begin: None,
             end: None,
+            last_cpu_ns: None,
         };
         let processes = processes_of(which, proc_fs).map_err(|error| error.to_string())?;
         if processes.contains(&own) {
@@ -106,14 +111,26 @@ impl Attached {
                     continue;
                 }
             };
-            if stat.state == 'Z' || self.started_ticks.get(&pid) == Some(&stat.started_ticks) {
+            let older = stat.started_ticks < self.runner_started_ticks;
+            let ended = stat.state == 'Z';
+            let known = self.started_ticks.get(&pid) == Some(&stat.started_ticks);
+            if known || (ended && !older) {
                 continue;
             }
             self.started_ticks.insert(pid, stat.started_ticks);
-            let older = stat.started_ticks < self.runner_started_ticks;
-            new.push(Found { pid, older });
+            new.push(Found { pid, older, ended });
         }
         (new, missing)
+    }
+
+    /// CPU time that is not that of others: to the end of the trial, where that was read.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let (begin, end) = self.begin.as_ref().zip(self.end.as_ref())?;
+        Some(
+            end.cpu_ns
+                .max(self.last_cpu_ns)?
+                .saturating_sub(begin.cpu_ns?),
+        )
     }
 
     /// Notes what its cgroup has used so far.
@@ -240,5 +257,34 @@ fn processes_of(which: &Attach, proc_fs: &ProcFs) -> concurve_probe::Result<Vec<
             Ok(found)
         }
         Attach::Cgroup(folder) => cgroup::processes(Path::new(folder)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_after_the_last_reading_is_not_that_of_others() {
+        let reading = |cpu_ns| {
+            Some(Reading {
+                cpu_ns: Some(cpu_ns),
+                ..Reading::default()
+            })
+        };
+        let mut attached = Attached {
+            which: Attach::Cgroup("/".into()),
+            pid: 1,
+            handle: None,
+            started_ticks: HashMap::new(),
+            runner_started_ticks: 0,
+            group_before_ns: None,
+            begin: reading(100),
+            end: reading(400),
+            last_cpu_ns: None,
+        };
+        assert_eq!(attached.cpu_ns(), Some(300));
+        attached.last_cpu_ns = Some(460);
+        assert_eq!(attached.cpu_ns(), Some(360));
     }
 }

@@ -250,5 +250,6 @@ fn finish(trial: &mut Trial) {
             role.stderr.drain_all();
         }
     }
+    trial.read_attached_to_the_end();
     trial.ledger.close_all();
 }

@@ -97,6 +97,13 @@ impl Ledger {
         self.booked_leaders.remove(&pid);
     }
 
+    /// Records that a process of an attached role, which used so much, ended before it was attached.
+    pub fn ended_before(&mut self, pid: u32, role: usize, cpu_ns: u64) {
+        if self.role_of.insert(pid, role).is_none() {
+            self.roles[role].ended_before(cpu_ns);
+        }
+    }
+
     /// Records that a child of the runner is of no role.
     pub fn set_apart(&mut self, pid: u32) {
         self.no_role.insert(pid);

@@ -91,6 +91,12 @@ impl RoleLedger {
         self.open.entry(pid).or_default().add(ended);
     }
 
+    /// Records what a process used that ended before its role was attached. Its parent may wait for it at any time.
+    pub fn ended_before(&mut self, cpu_ns: u64) {
+        self.closed.cpu_ns += cpu_ns;
+        self.before.cpu_ns += cpu_ns;
+    }
+
     /// Records what a process had waited for of its children when it was attached, in ticks.
     pub fn waited_before(&mut self, pid: u32, children_ticks: u64) {
         self.children_before.insert(pid, children_ticks);

@@ -81,11 +81,8 @@ fn machine(trial: &mut Trial, first_ns: u64, end_ns: u64, runner_cpu_ns: u64) ->
     let roles = trial.roles.iter_mut().enumerate();
     let of_roles = roles.map(|(index, role)| role::cpu_time(role, index, &trial.ledger).ns);
     let of_roles: u64 = of_roles.sum();
-    let attached = trial.roles.iter().filter_map(|role| {
-        let attached = role.attached.as_ref()?;
-        let (begin, end) = attached.begin.as_ref().zip(attached.end.as_ref())?;
-        Some(end.cpu_ns?.saturating_sub(begin.cpu_ns?))
-    });
+    let attached = trial.roles.iter();
+    let attached = attached.filter_map(|role| role.attached.as_ref()?.cpu_ns());
     let of_roles = of_roles + attached.sum::<u64>();
     let own_cpu_ns = runner_cpu_ns + trial.probing_cpu_ns + trial.unattributed_cpu_ns + of_roles;
     let proc_fs = &trial.host.proc_fs;

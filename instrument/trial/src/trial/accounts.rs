@@ -189,6 +189,25 @@ impl Trial {
     /// Sums over ended and living threads. The error says why processes or threads may be missing.
     fn sums_so_far(&mut self, index: usize) -> concurve_probe::Result<SumsSoFar> {
         self.find_processes(index)?;
+        self.sums_of_known(index)
+    }
+
+    /// Reads once more what the known processes of attached roles have used: those that ended with the last client
+    /// were taken apart meanwhile.
+    pub fn read_attached_to_the_end(&mut self) {
+        for index in 0..self.roles.len() {
+            if self.roles[index].attached.is_none() {
+                continue;
+            }
+            let found = self.sums_of_known(index).ok();
+            if let Some(attached) = &mut self.roles[index].attached {
+                attached.last_cpu_ns = found.map(|found| found.sums.cpu_ns);
+            }
+        }
+    }
+
+    /// The same of the processes that are known.
+    fn sums_of_known(&mut self, index: usize) -> concurve_probe::Result<SumsSoFar> {
         let processes: Vec<u32> = self.ledger.roles[index].processes.iter().copied().collect();
         // Before the accounts: who ends meanwhile is in these alone.
         let whole = self.whole_so_far(index, &processes);
@@ -225,7 +244,8 @@ impl Trial {
         Ok(found)
     }
 
-    /// CPU time of an attached role to the very end of its processes: by those that waited for them, or by its cgroup.
+    /// CPU time of an attached role to the very end of its processes: by those that waited for them, or by their clocks
+    /// until then, or by its cgroup.
     fn whole_so_far(&self, index: usize, processes: &[u32]) -> Option<Whole> {
         let attached = self.roles[index].attached.as_ref()?;
         if !attached.is_tree() {
@@ -235,7 +255,13 @@ impl Trial {
         let now = processes.iter().filter_map(stat);
         let now: Vec<(u32, u64)> = now.map(|stat| (stat.pid, stat.children_ticks)).collect();
         let ticks = self.ledger.roles[index].waited_since(&now);
-        Some(Whole::Ended(ticks * process::tick_ns()))
+        // Asked last: who is waited for meanwhile is in neither.
+        let present = self.host.proc_fs.descendants(attached.pid).found;
+        let ended = present
+            .into_iter()
+            .filter(|pid| self.ledger.role_of(*pid) == Some(index) && !processes.contains(pid));
+        let unwaited_ns: u64 = ended.filter_map(process::cpu_ns).sum();
+        Some(Whole::Ended(ticks * process::tick_ns() + unwaited_ns))
     }
 
     /// Sums over the threads of a process that lives, or is a zombie that its parent will reap; none if it is

@@ -118,6 +118,11 @@ impl Trial {
             if other.is_some_and(|other| other != index) || self.ledger.is_entered(found.pid) {
                 continue;
             }
+            if found.ended {
+                let cpu_ns = process::cpu_ns(found.pid).unwrap_or(0);
+                self.ledger.ended_before(found.pid, index, cpu_ns);
+                continue;
+            }
             self.ledger.adopt(found.pid, index);
             if found.older
                 && let Err(error) = self.note_before(index, found.pid)

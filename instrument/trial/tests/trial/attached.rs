@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use concurve_probe::proc_fs::ProcFs;
+use concurve_probe::process;
 use concurve_wire::record::{OutcomeKind, RoleRecord};
 use serde_json::{Value, json};
 
@@ -208,34 +209,52 @@ fn what_the_kernel_does_at_the_end_of_a_process_is_of_its_role() {
     if !taskstats_granted() {
         return;
     }
-    let victim = Victim::running(TOUCHING);
-    let children_ns = || {
-        let ticks = ProcFs::default()
-            .stat(victim.child.id())
-            .unwrap()
-            .children_ticks;
-        ticks * concurve_probe::process::tick_ns()
-    };
-    // What it waited for before the trial is none of it.
+    check_ends(&Victim::running(TOUCHING), |pid| {
+        ProcFs::default().stat(pid).unwrap().children_ticks * process::tick_ns()
+    });
+}
+
+#[test]
+fn it_is_so_while_nobody_has_waited_for_the_process() {
+    if !taskstats_granted() {
+        return;
+    }
+    let wait = "os.waitpid(child, 0)";
+    assert!(TOUCHING.contains(wait));
+    let leaving = "os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)";
+    check_ends(&Victim::running(&TOUCHING.replace(wait, leaving)), |pid| {
+        let children = ProcFs::default().children(pid).unwrap();
+        children.into_iter().filter_map(process::cpu_ns).sum()
+    });
+}
+
+/// Judges the CPU time of a role by what ended children of its process have used.
+fn check_ends(victim: &Victim, children_ns: impl Fn(u32) -> u64) {
+    let children_ns = || children_ns(victim.child.id());
+    // What ended before the trial is none of it.
     victim.compute(3.0);
     let before_ns = children_ns();
     let record = record(Trial::of([victim.role(), victim.client(6.0, 6.0, 0.0)]));
     assert_eq!(record.outcome.kind, OutcomeKind::Ok, "{:?}", record.outcome);
-    let waited_ns = children_ns() - before_ns;
+    let ended_ns = children_ns() - before_ns;
     let server = &record.roles[0];
     let used_ns = server.usage.cpu_ns.unwrap();
-    let accounts_ns = server.threads.cpu_ns.unwrap();
+    // Its own work beside theirs is to fork.
+    let listed = &server.threads.listed;
+    let own = listed
+        .iter()
+        .find(|it| it.tid == victim.child.id())
+        .unwrap();
+    let own_ns = own.usage.cpu_ns.unwrap();
+    let accounts_ns = server.threads.cpu_ns.unwrap() - own_ns;
     // Counters of ticks, of user and of system time, at both ends.
-    let cut_ns = 4 * concurve_probe::process::tick_ns();
-    assert!(used_ns + cut_ns >= waited_ns, "{used_ns} of {waited_ns}");
+    let cut_ns = 4 * process::tick_ns();
+    assert!(used_ns + cut_ns >= ended_ns, "{used_ns} of {ended_ns}");
     assert!(
-        accounts_ns + cut_ns < waited_ns,
-        "this test needs a kernel that books this late: {accounts_ns} of {waited_ns}"
+        accounts_ns + cut_ns < ended_ns,
+        "this test needs a kernel that books this late: {accounts_ns} of {ended_ns}"
     );
-    // Its own work beside theirs: to fork.
-    let own = &server.threads.listed;
-    let own = own.iter().find(|it| it.tid == victim.child.id()).unwrap();
-    let most_ns = waited_ns + own.usage.cpu_ns.unwrap() + cut_ns;
+    let most_ns = ended_ns + own_ns + cut_ns;
     assert!(used_ns <= most_ns, "{used_ns} of {most_ns}");
     let phase_ns = server.phases[0].usage.cpu_ns.unwrap();
     assert!(phase_ns < used_ns, "{phase_ns} of {used_ns}");
