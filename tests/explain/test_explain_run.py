@@ -472,6 +472,30 @@ def test_a_lost_speedup_is_divided_and_said(store: Store) -> None:
     assert "speedup" not in written["cells"][0]
 
 
+def test_a_greater_loss_without_a_cause_stands_before_the_cause(store: Store) -> None:
+    """What the first thread does alone is more CPU time, too: with a little more of that in the
+    workers, it is more than what is lost to their waiting."""
+
+    def java(threads: int) -> TrialRecord:
+        alone, each = (0.09, 1.04 / threads) if threads > 1 else (0.0, 1.0)
+        wall = alone + each
+        first = thread(alone / wall, futex=0.98 - alone / wall, name="java", tid=100, switches=3)
+        working = thread(1.0, name="worker", lived=each / wall, switches=2)
+        made = role([first, *[working] * threads], None, wall=round(wall * WALL))
+        return record(msgspec.structs.replace(made, pid=100))
+
+    cell = explained(store, java).cells[1]
+    lost = cell.speedup_lost
+    assert cell.cause == "serial" and lost["cpu"] > lost["serial"] > 0
+    assert (
+        f"lost, {lost['cpu']:.2f} go to more CPU time per operation, of no known cause, and "
+        f"{lost['serial']:.2f} to serial work: for " in cell.evidence
+    )
+    text = line_of(cell).text
+    assert text.startswith("more CPU time, of no known cause; then serial work, which one thread")
+    assert text.index("% is more CPU time, and") < text.index("serial work.")
+
+
 def test_why_no_speed_up_is_divided_is_said_where_the_program_marks_its_phase(store: Store) -> None:
     def marked(threads: int) -> TrialRecord:
         return record(role([thread(1.0)] * threads, 1000 * threads, phase=True))

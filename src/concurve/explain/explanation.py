@@ -48,7 +48,7 @@ from concurve.explain.sites import (
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
-from concurve.explain.weights import Weight, outweighed, weigh
+from concurve.explain.weights import Weight, greater_without_cause, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import (
     REPORT_TRIALS,
@@ -317,7 +317,9 @@ def _cell(
     has_base = base_cell.index != cell.index
     base = breakdowns.get(base_cell.index) if has_base else None
     verdict = _verdict(own, base, serving)
-    evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
+    weight = weigh(Case(own, base, serving), verdict)
+    greater = greater_without_cause(weight)
+    evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings), greater)
     sampled = [account.sites for account in own.accounts]
     sites = sites_of(sampled, (account.names for account in own.accounts))
     doubt = _doubt(cell, base_cell, findings)
@@ -338,7 +340,7 @@ def _cell(
     place = place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
     loss = loss_told(cell, own, base) or _of_phase(cell, own, base)
-    weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
+    weight = Weight() if is_withheld else weight
     return CellExplanation(
         parameters=cell.parameters,
         cause="in doubt" if is_withheld else verdict.cause,

@@ -51,8 +51,10 @@ def sentence(
     base: Breakdown | None,
     verdict: Verdict,
     varying: tuple[str, ...],
+    greater: tuple[str, ...] = (),
 ) -> str:
-    """One sentence of evidence, with its numbers."""
+    """One sentence of evidence, with its numbers. ``greater``: the parts of the lost speed-up that
+    are greater than that of the cause together, and of which no cause is known."""
     where = _setting({name: cell.parameters[name] for name in varying})
     start = f"With {where} an operation" if where else "An operation"
     over = f"{f'With {where} the' if where else 'The'} speed-up over {_named(base_cell, cell)} is"
@@ -62,7 +64,7 @@ def sentence(
     if base is None or not base.mean("total"):
         return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
     if verdict.is_loss:
-        return _lost(where, _named(base_cell, cell), own, loss, verdict)
+        return _lost(where, _named(base_cell, cell), own, loss, verdict, greater)
     if verdict.cause == "none" and (without := _without_loss(own, base, loss, verdict)):
         return f"{over} {without}."
     if loss is not None:
@@ -332,15 +334,27 @@ def _loses(loss: Loss | None) -> bool:
     return loss is not None and loss.speedup < (1 - _SPEEDUP_LOST_MIN) * loss.possible
 
 
-def _lost(where: str, base_name: str, own: Breakdown, loss: Loss | None, verdict: Verdict) -> str:
-    """How much of the speed-up that was possible is lost, and what of it to the cause."""
+def _lost(
+    where: str,
+    base_name: str,
+    own: Breakdown,
+    loss: Loss | None,
+    verdict: Verdict,
+    greater: tuple[str, ...],
+) -> str:
+    """How much of the speed-up that was possible is lost, and what of it to the cause, after what a
+    ``greater`` part takes."""
     assert loss is not None, "a loss has a cause only where it is known"
     start = f"With {where} the speed-up" if where else "The speed-up"
     start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}"
     if verdict.cause == "none":  # its parts explain too little
         return f"{start}: {verdict.words}{_too_short(own)}."
     lost, part, to = loss.possible - loss.speedup, loss.parts[verdict.cause], _LOST[verdict.cause]
-    of = f"of the {lost:.2f} lost, {part:.2f} go to {to}"
+    first = "".join(
+        f"{loss.parts[name]:.2f} go to {_LOST_PARTS[name]}, of no known cause, and "
+        for name in greater
+    )
+    of = f"of the {lost:.2f} lost, {first}{part:.2f} {'' if first else 'go '}to {to}"
     if part - lost >= _WON_MIN:
         of = f"all of the {lost:.2f} lost goes to {to} ({part:.2f}; other parts win some back)"
     return f"{start}; {of}: {verdict.words}{_of_the_start(own, verdict)}."
