@@ -33,6 +33,7 @@ from concurve.explain.sentences import (
     above_ideal,
     less_possible,
     loss_told,
+    of_start_and_end,
     parts_without_cause,
     reason,
     sentence,
@@ -86,8 +87,6 @@ _OPERATION: dict[Counted, str] = {
 }
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
-#: Speed-ups that are further apart are shown as different ones.
-_SHOWN_APART = 0.005
 #: Indicators of the readings that causes are named by: where one is in doubt, so is the cause.
 _JUDGED_BY = ("wall_seconds", "cpu_seconds")
 
@@ -363,6 +362,7 @@ def _cell(
         speedup=loss.speedup if loss else None,
         speedup_possible=loss.possible if loss else None,
         speedup_lost=loss.parts if loss else {},
+        by_means=loss is not None and loss.by_means,
         ceiling=_ceiling(own, base, verdict) if loss else None,
         sites=named,
         sampled_stacks=stacks_of(sampled),
@@ -372,7 +372,7 @@ def _cell(
         used=own.used if verdict.cause == "none" else "",
         few=_few(cell, base_cell, breakdowns, findings),
         reason="" if is_withheld else reason(_levels(cell, findings), verdict),
-        remedy="" if is_withheld else verdict.remedy,
+        remedy="" if is_withheld else verdict.remedy or of_start_and_end(verdict, weight.runner_up),
         spent="" if is_withheld else spent(own, verdict),
         server_cpu=own.server_cpu,
         ideal=above_ideal(cell, base_cell, own, base) or less_possible(cell, base_cell, own, base),
@@ -596,10 +596,10 @@ def _of_speedups(
             "The start and the end of a program are work that one thread does alone: more work in "
             f"a trial makes them small, and a phase `{MEASURE_PHASE}` leaves them out."
         )
-    if any(_is_another(cell, findings.cells[cell.index]) for cell in divided):
+    if any(cell.by_means for cell in divided):
         yield (
-            "A speed-up here is the ratio of the mean times of all trials, so that its parts add "
-            "up. concurve show compares the trials of each block: its speed-up may differ a little."
+            'A speed-up "by mean times" is the ratio of the mean times of all trials, so that its '
+            "parts add up. concurve show compares the trials of each block: its speed-up differs."
         )
 
 
@@ -610,10 +610,3 @@ def _of_lifetimes(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
             "The server's times hold its waits before and after the load, too: this load does not "
             f"report when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
         )
-
-
-def _is_another(cell: CellExplanation, figures: CellFindings) -> bool:
-    """Is the speed-up that is divided another one than the figure, as far as both are shown?"""
-    shown = figures.indicators.get("speedup")
-    own = cell.speedup
-    return own is not None and shown is not None and abs(own - shown.value) > _SHOWN_APART

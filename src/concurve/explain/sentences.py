@@ -14,7 +14,8 @@ from concurve.explain.losses import Loss, known_parts, loss_of, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import LITTLE_LOST, NO_LOSS, NOTHING_LOST_MAX
+from concurve.findings.explanation import LITTLE_LOST, NO_LOSS, NOTHING_LOST_MAX, RunnerUp
+from concurve.readings.measures import MEASURE_PHASE
 from concurve.terms import Level
 from concurve.words import count, in_percent, listed, percent
 
@@ -197,7 +198,8 @@ def _speedup_of(loss: Loss) -> str:
     """``1.99 of 2``; ``7.80`` where threads wait and need no CPU, so that more is possible than the
     CPUs alone allow."""
     is_more = loss.speedup > (1 + NOTHING_LOST_MAX) * loss.possible
-    return f"{loss.speedup:.2f}" if is_more else f"{loss.speedup:.2f} of {loss.possible:.3g}"
+    of = "" if is_more else f" of {loss.possible:.3g}"
+    return f"{loss.speedup:.2f}{of}{' by mean times' if loss.by_means else ''}"
 
 
 def _of_an_operation(words: str) -> str:
@@ -346,7 +348,8 @@ def _lost(
     ``greater`` part takes."""
     assert loss is not None, "a loss has a cause only where it is known"
     start = f"With {where} the speed-up" if where else "The speed-up"
-    start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}"
+    means = " by mean times" if loss.by_means else ""
+    start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}{means}"
     if verdict.cause == "none":  # its parts explain too little
         return f"{start}: {verdict.words}{_too_short(own)}."
     lost, part, to = loss.possible - loss.speedup, loss.parts[verdict.cause], _LOST[verdict.cause]
@@ -372,6 +375,21 @@ def _of_the_start(own: Breakdown, verdict: Verdict) -> str:
     return (
         f". Trials of {_time(wall)} are short, and the start of the program is a part of that: "
         "more work in each would tell what limits the work"
+    )
+
+
+def of_start_and_end(verdict: Verdict, second: RunnerUp | None) -> str:
+    """That the start and the end of the program are serial work, and what to do about it, where
+    that is the cause, or comes next; else empty."""
+    is_next = second is not None and not second.is_indistinct
+    is_serial = verdict.cause == "serial" or (
+        second is not None and is_next and (second.cause == "serial" or "serial" in second.parts)
+    )
+    if not is_serial:
+        return ""
+    return (
+        "the start and the end of the program are serial work, too: more work in a trial makes "
+        f"them small, and a phase `{MEASURE_PHASE}` leaves them out"
     )
 
 

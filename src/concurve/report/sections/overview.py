@@ -325,8 +325,9 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
 def _found(cell: CellExplanation) -> str:
     """What limits a cell, the reason and how sure it is; empty where nothing is known to."""
     if cell.is_at_ceiling:
-        bound = f"{_lower(_cause(cell))} {_ceiling(cell)}{_of_the_rest(cell)}"
-        return " ".join(filter(None, (bound, spent(cell))))
+        rest = _of_the_rest(cell)
+        bound = f"{_lower(_cause(cell))} {_ceiling(cell)}{rest}"
+        return " ".join(filter(None, (bound, spent(cell), _remedy(cell) if rest else "")))
     if cell.cause not in _NAMED or cell.few or cell.loses_nothing:
         return ""
     reason = cell.reason or _begin(cell)
@@ -382,7 +383,10 @@ def _ceiling(cell: CellExplanation) -> str:
     base, own = (_levels_apart(*pair) for pair in _both_ways(cell.base, cell.parameters))
     most = f"They allow at most {cell.speedup_possible:.3g}× the speed of {base}"
     is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
-    return f"{most}; {own} loses {'hardly any' if is_little else f'{cell.lost:.2f}'} of that."
+    means = f" by mean times ({cell.speedup:.2f}×)" if cell.by_means else ""
+    return (
+        f"{most}; {own} loses {'hardly any' if is_little else f'{cell.lost:.2f}'} of that{means}."
+    )
 
 
 def _both_ways(
@@ -468,7 +472,8 @@ def _too_few(cell: CellExplanation) -> str:
 
 
 def _remedy(cell: CellExplanation) -> str:
-    """What to do about a load that is used up, as a sentence."""
+    """What to do about a load that is used up, or about the start and the end of a program, as a
+    sentence."""
     return f"{cell.remedy[:1].upper()}{cell.remedy[1:]}." if cell.remedy else ""
 
 
