@@ -412,6 +412,7 @@ def test_a_server_whose_load_marks_no_phase_is_said_to_hold_its_idle_time(
     )
     found = explaining.explain_run(store, store.find_run(run_of(store, made, roles=roles)))
     said = [note for note in found.notes if "does not report when it begins" in note]
+    assert all("CPUs used are of its whole life" in note for note in said), "the rate is not"
     assert len(said) == (0 if marks else 1)
     assert all(len(note.split()) <= 40 for note in said)
 

@@ -607,6 +607,7 @@ def _of_lifetimes(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
     """What the thread time of a server holds whose load marks no phase."""
     if any(account.is_lifetime for it in breakdowns.values() for account in it.accounts):
         yield (
-            "The server's times hold its waits before and after the load, too: this load does not "
-            f"report when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
+            "The server's times and CPUs used are of its whole life, with waits before and after "
+            "the load; its rate is not. This load does not report "
+            f"when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
         )
