@@ -417,6 +417,18 @@ def test_a_server_whose_load_marks_no_phase_is_said_to_hold_its_idle_time(
     assert all(len(note.split()) <= 40 for note in said)
 
 
+def test_how_much_of_the_thread_time_of_go_has_no_goroutine_to_run_is_told(store: Store) -> None:
+    def made(threads: int, absent: dict[str, str]) -> TrialRecord:
+        idle = role([thread(0.6, futex=0.3, poll=0.1)] * threads, 1000)
+        return record(msgspec.structs.replace(idle, absent=idle.absent | absent))
+
+    go = explained(store, lambda threads: made(threads, {"runtime": "no memory was read"}))
+    other = explained(store, lambda threads: made(threads, {}))
+    said = "Up to 40 % of the thread time of a cell is threads of Go's runtime that wait for a"
+    assert [note.startswith(said) for note in go.notes].count(True) == 1
+    assert not any("Go's runtime" in note for note in other.notes)
+
+
 def test_no_phase_is_asked_of_a_program_alone(store: Store) -> None:
     assert not [note for note in explained(store).notes if "does not report when it begins" in note]
 

@@ -218,6 +218,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         notes=(
             *_notes(findings, breakdowns, asked, counted, read.set_aside),
             *_of_speedups(findings, cells, breakdowns),
+            *_of_idle_threads(breakdowns),
             *_of_lifetimes(breakdowns),
         ),
         warnings=_warnings(findings, cells),
@@ -600,6 +601,21 @@ def _of_speedups(
         yield (
             'A speed-up "by mean times" is the ratio of the mean times of all trials, so that its '
             "parts add up. concurve show compares the trials of each block: its speed-up differs."
+        )
+
+
+#: A smaller share of the thread time that threads without work have is not told.
+_IDLE_TOLD_MIN = 0.05
+
+
+def _of_idle_threads(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
+    """How much of the thread time of a Go program is that of threads which have no goroutine to
+    run: they wait at futexes, and for events in place of goroutines."""
+    shares = [side.share("futex", "poll") for side in breakdowns.values() if side.is_go]
+    if max(shares, default=0.0) >= _IDLE_TOLD_MIN:
+        yield (
+            f"Up to {words.percent(max(shares))} of the thread time of a cell is threads of Go's "
+            "runtime that wait for a goroutine to run. The program does not wait for them."
         )
 
 
