@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+#: A ratio whose interval holds 1 and spans this factor tells nothing.
+_WIDE = 2.0
+
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """A value with its interval.
@@ -42,6 +45,14 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         """Half the interval relative to the value; ``None`` without an interval or at 0."""
         half = self.half_width
         return None if half is None or self.value == 0 else abs(half / self.value)
+
+    @property
+    def is_too_wide(self) -> bool:
+        """Of a ratio: may it be below 1 as well as above, and differ by a factor of two or more
+        within its interval? Then it tells neither a gain nor a loss, nor how much of one."""
+        if self.low is None or self.high is None:
+            return False
+        return self.low < 1 < self.high and self.high >= _WIDE * self.low
 
     def doubted(self, quiet: Sequence[float] = ()) -> Estimate:
         """This estimate in doubt; its interval then holds the values of the ``quiet`` trials."""

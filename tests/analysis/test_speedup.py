@@ -167,6 +167,23 @@ def test_an_upper_end_that_tells_nothing_is_not_said(
     assert answers_of(plan, [gain], ()) == ([said], [], {})
 
 
+@pytest.mark.parametrize(
+    ("interval", "is_wide"),
+    [((0.91, 2.13), True), ((0.74, 2.26), True), ((0.91, 1.5), False), ((1.23, 4.0), False)],
+)
+def test_a_speed_up_that_may_be_none_and_twice_as_much_is_no_figure(
+    interval: tuple[float, float], is_wide: bool
+) -> None:
+    plan = make_plan(small_study(threads=(1, 2)), "normal", 1)
+    one, two = made_run(Store(), lambda threads: 1 / int(threads), threads=(1, 2)).cells
+    low, high = interval
+    speedup = Estimate(value=1.4, low=low, high=high, n=4)
+    gain = Greatest("", two, one, is_gain=True, by="", speedup=speedup)
+    said = f"{low:.2f}× to {high:.2f}× as fast as 1 (too wide to tell)"
+    known = f"1.40× as fast as 1 [{low:.2f}, {high:.2f}]"
+    assert answers_of(plan, [gain], ())[0] == [f"2 threads are {said if is_wide else known}."]
+
+
 def test_versions_are_compared_by_the_time_that_was_asked_for() -> None:
     """The new one takes less wall time and more CPU time, and CPU time is primary."""
     store = Store()

@@ -21,13 +21,24 @@ from concurve.brief import figures_of
 from concurve.cli import main
 from concurve.definition.study import Indicator, Role, Rules, Study
 from concurve.errors import RunError
+from concurve.estimate import Estimate
 from concurve.explain import explanation as explaining
+from concurve.explain.sentences import of_start_and_end
+from concurve.explain.verdict import Verdict
 from concurve.exports import export_run
-from concurve.findings.explanation import Cause, Explanation
+from concurve.findings.explanation import (
+    Cause,
+    CellExplanation,
+    Explanation,
+    Holders,
+    RunnerUp,
+    WaitSite,
+)
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
 from concurve.report.charts.composition import composition
 from concurve.report.charts.image import to_svg
+from concurve.report.document import Section, Table
 from concurve.report.json.explanation import to_json
 from concurve.report.losses import LOSSES, SHORT
 from concurve.report.sections.limits import bar_of, explanation_document
@@ -401,8 +412,21 @@ def test_a_server_whose_load_marks_no_phase_is_said_to_hold_its_idle_time(
     )
     found = explaining.explain_run(store, store.find_run(run_of(store, made, roles=roles)))
     said = [note for note in found.notes if "does not report when it begins" in note]
+    assert all("CPUs used are of its whole life" in note for note in said), "the rate is not"
     assert len(said) == (0 if marks else 1)
     assert all(len(note.split()) <= 40 for note in said)
+
+
+def test_how_much_of_the_thread_time_of_go_has_no_goroutine_to_run_is_told(store: Store) -> None:
+    def made(threads: int, absent: dict[str, str]) -> TrialRecord:
+        idle = role([thread(0.6, futex=0.3, poll=0.1)] * threads, 1000)
+        return record(msgspec.structs.replace(idle, absent=idle.absent | absent))
+
+    go = explained(store, lambda threads: made(threads, {"runtime": "no memory was read"}))
+    other = explained(store, lambda threads: made(threads, {}))
+    said = "Up to 40 % of the thread time of a cell is threads of Go's runtime that wait for a"
+    assert [note.startswith(said) for note in go.notes].count(True) == 1
+    assert not any("Go's runtime" in note for note in other.notes)
 
 
 def test_no_phase_is_asked_of_a_program_alone(store: Store) -> None:
@@ -472,6 +496,30 @@ def test_a_lost_speedup_is_divided_and_said(store: Store) -> None:
     assert "speedup" not in written["cells"][0]
 
 
+def test_a_greater_loss_without_a_cause_stands_before_the_cause(store: Store) -> None:
+    """What the first thread does alone is more CPU time, too: with a little more of that in the
+    workers, it is more than what is lost to their waiting."""
+
+    def java(threads: int) -> TrialRecord:
+        alone, each = (0.09, 1.04 / threads) if threads > 1 else (0.0, 1.0)
+        wall = alone + each
+        first = thread(alone / wall, futex=0.98 - alone / wall, name="java", tid=100, switches=3)
+        working = thread(1.0, name="worker", lived=each / wall, switches=2)
+        made = role([first, *[working] * threads], None, wall=round(wall * WALL))
+        return record(msgspec.structs.replace(made, pid=100))
+
+    cell = explained(store, java).cells[1]
+    lost = cell.speedup_lost
+    assert cell.cause == "serial" and lost["cpu"] > lost["serial"] > 0
+    assert (
+        f"lost, {lost['cpu']:.2f} go to more CPU time per operation, of no known cause, and "
+        f"{lost['serial']:.2f} to serial work: for " in cell.evidence
+    )
+    text = line_of(cell).text
+    assert text.startswith("more CPU time, of no known cause; then serial work, which one thread")
+    assert text.index("% is more CPU time, and") < text.index("serial work.")
+
+
 def test_why_no_speed_up_is_divided_is_said_where_the_program_marks_its_phase(store: Store) -> None:
     def marked(threads: int) -> TrialRecord:
         return record(role([thread(1.0)] * threads, 1000 * threads, phase=True))
@@ -479,7 +527,7 @@ def test_why_no_speed_up_is_divided_is_said_where_the_program_marks_its_phase(st
     whole, part = explained(store, uneven), explained(store, marked)
     assert not any("marks the phase `measure`" in note for note in whole.notes)
     assert not any(cell.speedup_lost for cell in part.cells)
-    assert [cell.speedup for cell in part.cells[1:]] == [2.0, 4.0]
+    assert [cell.speedup for cell in part.cells[1:]] == pytest.approx([2.0, 4.0])
     assert sum("marks the phase `measure`" in note for note in part.notes) == 1
 
 
@@ -493,8 +541,55 @@ def test_speed_ups_that_are_not_those_of_the_figures_are_told(store: Store) -> N
         return record(role([thread(1.0)] * threads, None, wall=slow * WALL // threads))
 
     told = "concurve show compares the trials of each block"
-    assert any(told in note for note in explained(store, skewed).notes)
-    assert not any(told in note for note in explained(store, uneven).notes)
+    found, same = explained(store, skewed), explained(store, uneven)
+    assert any(told in note for note in found.notes)
+    assert not any(told in note for note in same.notes)
+    assert [cell.by_means for cell in found.cells] == [False, True, False]
+    assert f"is {found.cells[1].speedup:.2f} of 2 by mean times" in found.cells[1].evidence
+    assert not any(cell.by_means or "by mean" in cell.evidence for cell in same.cells)
+    near = msgspec.structs.replace(found.cells[1], speedup=1.83, ceiling=2)
+    assert "threads=2 loses 0.17 of that by mean times (1.83×)." in line_of(near).text
+
+
+def test_the_speed_up_of_a_phase_is_that_of_the_figures(store: Store) -> None:
+    """It has no parts that would have to add up to it."""
+    made: list[int] = []
+
+    def skewed(threads: int) -> TrialRecord:
+        made.append(threads)
+        slow = 2 if threads == 2 and made.count(2) == 3 else 1
+        wall = slow * WALL // threads
+        return record(role([thread(1.0)] * threads, 1000, wall=wall, phase=True))
+
+    found = explained(store, skewed).cells[1]
+    assert found.speedup == pytest.approx(2.0) and not found.by_means
+
+
+def test_the_start_and_the_end_of_a_program_are_told_with_serial_work(store: Store) -> None:
+    """Of the two greatest losses: a note on them far below the answer was not seen."""
+    said = "The start and the end of the program are serial work, too: "
+
+    def amdahl(threads: int) -> TrialRecord:
+        alone, each = 0.3, 0.7 / threads
+        wall = alone + each
+        first = thread(alone / wall, futex=0.98 - alone / wall, name="main", tid=100, switches=3)
+        working = thread(1.0, name="worker", lived=each / wall, switches=2)
+        made = role([first, *[working] * threads], None, wall=round(wall * WALL))
+        return record(msgspec.structs.replace(made, pid=100))
+
+    found = explained(store, amdahl).cells[1]
+    assert found.cause == "serial"
+    text = line_of(found).text
+    assert text.index(" of the lost speed-up (") < text.index(said), "its share stands before it"
+    assert said not in line_of(explained(store, uneven).cells[1]).text
+    share = Estimate(value=0.6, low=0.5, high=0.7)
+    for second, is_told in (
+        (RunnerUp("serial", share), True),
+        (RunnerUp("none", share, parts=("serial",)), True),
+        (RunnerUp("serial", share, is_indistinct=True), False),
+        (RunnerUp("lock", share), False),
+    ):
+        assert bool(of_start_and_end(Verdict("lock", ""), second)) == is_told
 
 
 class _Busy(_Engine):
@@ -905,3 +1000,33 @@ def test_the_parts_of_a_loss_add_up_in_narrow_places_too(store: Store) -> None:
             named = " and ".join(told[1].split(", ")).split(" and ")
             assert sorted(named) == sorted(LOSSES[part] for part in missing)
             assert float(told[2]) == pytest.approx(sum(lost[part] for part in missing), abs=0.006)
+
+
+def test_each_column_of_the_tables_stands_in_the_page_on_limits() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "limits.md").read_text(encoding="utf-8")
+    place = WaitSite(
+        name="put", primitive="mutex", module="a.out", readings=9, share=1.0, threads=2, held=9,
+        holders=(Holders(name="worker", threads=1, readings=9),),
+    )  # fmt: skip
+    one = Estimate(value=1.0, n=5)
+    cell = CellExplanation(
+        parameters={"threads": 2}, cause="lock", evidence="", trials=5,
+        per_operation={"total": one},
+        shares={"cpu": 1.0}, server_cpu=one, sites=(place,), speedup=1.0, speedup_possible=2.0,
+        speedup_lost=dict.fromkeys(LOSSES, 0.1),
+    )  # fmt: skip
+    found = Explanation(
+        run="r", study="s", factors=("threads",), work="threads", operation="", cells=(cell,)
+    )
+    tables = [
+        block
+        for section in explanation_document(found).blocks
+        if isinstance(section, Section)
+        for block in section.blocks
+        if isinstance(block, Table)
+    ]
+    assert len(tables) == 3
+    titles = [column.short or column.title for table in tables for column in table.columns]
+    rows = {row.split(" | ")[0].removeprefix("| ") for row in page.splitlines() if row[:3] == "| `"}
+    missing_rows = [title for title in titles if title != "threads" and f"`{title}`" not in rows]
+    assert not missing_rows

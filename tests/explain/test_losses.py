@@ -1304,12 +1304,13 @@ def test_a_loss_is_told_at_the_speedup_of_the_figures() -> None:
     assert (told.speedup, told.possible) == (1.7, 2.0)
     assert told.parts == pytest.approx({"serial": 0.075, "cpu": 0.225})
     for other in (
-        None,
         Estimate(value=1.7, n=1),
         figure(1.8, 1.7, 1.9),  # the speed-up of the mean times is outside
         figure(1.95, 1.5, 2.4),  # an eighth of the loss
         figure(2.1, 1.5, 2.4),  # no loss
     ):
-        assert found.at(other) == found
+        assert found.at(other) == found._replace(by_means=True), "that it is another one is told"
     whole = Loss(2.0, 2.0, {"serial": 0.1, "cpu": -0.1})
-    assert whole.at(figure(1.9, 1.8, 2.1)) == whole
+    assert whole.at(figure(1.9, 1.8, 2.1)) == whole._replace(by_means=True)
+    assert found.at(None) == found and found.at(Estimate(value=1.604, n=1)) == found
+    assert Loss(1.6, 2.0, {}).at(figure(1.95, 1.9, 2.4)) == Loss(1.95, 2.0, {}), "it has no parts"

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from concurve.explain import weights
@@ -15,11 +16,18 @@ from concurve.explain.causes import cause_of, further_verdicts
 from concurve.explain.hot import Hot
 from concurve.explain.losses import loss_of, sure_parts
 from concurve.explain.verdict import Case, Verdict
-from concurve.explain.weights import NAMED_MIN, Weight, outweighed, weigh
-from concurve.findings.explanation import CellExplanation
+from concurve.explain.weights import (
+    NAMED_MIN,
+    Weight,
+    greater_without_cause,
+    outweighed,
+    weigh,
+)
+from concurve.findings.explanation import CellExplanation, Limit
 from concurve.report import format as fmt
 from concurve.report.losses import LOSSES, lost_to
 from concurve.report.sections.limits import certainty
+from concurve.report.sections.overview import limit_line
 from concurve.wire.record import HotFunction, HotRecord
 from tests.explain.test_losses import ASKED, BASE, joining, program, worker
 from tests.helpers.explaining import Thread, record
@@ -28,6 +36,7 @@ CASES = 80
 TRIALS = 6
 FIRST_SHARE = r" That is ([\d.]+ %)(?: \[.*?\])? of the lost speed-up \(.*?\)(: .*?)?[;.] "
 SECOND = r"; (?:next|a greater part): (.*?)(?:, ([\d.]+) %)?(?: \((.*?)\))?\. "
+IN_ORDER = r" Of the lost speed-up \(.*?\), ([\d.]+ %) is (.*?)(?: \(.*?\))?, and ([\d.]+ %) .*\. "
 AMOUNT = r"([^,]+?) (−?\d\.\d\d)(?:, | and |$)"
 
 
@@ -91,7 +100,7 @@ def share_in(cell_told: CellExplanation, parts: tuple[str, ...]) -> float:
 
 def test_each_share_that_is_told_is_that_of_its_parts_in_the_table() -> None:
     rng = random.Random(7)
-    shares = seconds = several = 0
+    shares = seconds = several = in_order = 0
     for _ in range(CASES):
         own = noisy(rng, rng.choice((2, 2, 4)), rng.choice((0.005, 0.03, 0.15)))
         case = Case(own, BASE, False)
@@ -120,12 +129,19 @@ def test_each_share_that_is_told_is_that_of_its_parts_in_the_table() -> None:
         seconds += 1
         assert second.share is not None and not set(second.parts) & set(found.parts)
         assert second.share.value == pytest.approx(share_in(it, second.parts), abs=1e-9)
+        name = LOSSES[second.parts[0]] if second.cause == "none" else lost_to(second.cause)
+        if both := re.match(IN_ORDER, said):
+            in_order += 1
+            assert second.share.value > found.share.value
+            assert both[1] == fmt.percent(share_in(it, second.parts))
+            assert name.startswith(both[2])
+            assert both[3] == fmt.percent(share_in(it, found.parts))
         after = re.search(SECOND, said)
         if first and after and after[2]:
-            name = LOSSES[second.parts[0]] if second.cause == "none" else lost_to(second.cause)
             assert after[1] == name
             assert f"{after[2]} %" == fmt.percent(share_in(it, second.parts))
     assert shares > CASES / 4 and seconds > CASES / 10 and several
+    assert in_order
 
 
 def test_what_comes_next_is_the_greatest_of_what_is_left() -> None:
@@ -199,7 +215,7 @@ def test_more_cpu_time_is_that_of_a_lock_only_where_samples_show_it(
 def test_a_part_without_a_known_cause_comes_next_by_its_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its cause is not known, but it is the second greatest, and the table shows it."""
+    """Its cause is not known, but it is the greater of two, and the table shows it."""
     own = locked(MORE, sampled("work"))
     lock = Verdict("lock", "", parts=("futex",))
     every = further_verdicts
@@ -208,4 +224,49 @@ def test_a_part_without_a_known_cause_comes_next_by_its_name(
     found = weigh(Case(own, BASE, False), lock)
     assert found.runner_up is not None and found.runner_up.parts == ("cpu",)
     assert found.runner_up.cause == "none"
-    assert re.search(r"; next: more CPU time, \d+ %\.", certainty(told(own, lock, found)))
+    assert re.search(
+        r", \d+ % is more CPU time, and \d+ % \[.*\] waiting for locks\.$",
+        certainty(told(own, lock, found)),
+    )
+
+
+def more_cpu_time_than_serial_work(serial: float, more: float) -> Breakdown:
+    """Two workers, beside which threads of the runtime compile, as in a JVM, and before which the
+    first thread works alone, by the wall time of the base."""
+    rng, accounts = random.Random(3), []
+    for _ in range(TRIALS):
+        each = 0.5 * (1 + 0.005 * rng.gauss(0, 1))
+        alone = serial * (1 + 0.05 * rng.gauss(0, 1))
+        wall = each + more + alone
+        workers = [worker(1.0, (each + more) / wall, 3) for _ in range(2)]
+        accounts.append(one_trial(2, [*workers, joining(alone / wall)], wall, []))
+    found = breakdown(accounts)
+    assert found is not None
+    return found
+
+
+def test_a_greater_part_without_a_cause_is_told_before_the_cause() -> None:
+    """As the table has it: of a Java program serial work was told as the limit, and what its
+    compilers take, which was more, as what comes next."""
+    own = more_cpu_time_than_serial_work(serial=0.06, more=0.02)
+    case = Case(own, BASE, False)
+    verdict = outweighed(case, cause_of(own, BASE))
+    assert verdict.cause == "serial"
+    found = weigh(case, verdict)
+    it = told(own, verdict, found)
+    lost = {name: round(amount, 2) for name, amount in it.speedup_lost.items()}
+    assert lost["cpu"] > lost["serial"] > 0
+    cpu, serial = (fmt.percent(share_in(it, (part,))) for part in ("cpu", "serial"))
+    of = f"the lost speed-up ({it.lost:.2f} of 2)"
+    said = certainty(it)
+    assert re.match(
+        rf" Of {re.escape(of)}, {cpu} is more CPU time, and {serial} \[.*\] serial work\.$", said
+    )
+    assert greater_without_cause(found) == ("cpu",)
+    assert certainty(it, is_next_told=False) == said, "the greater one is told in any case"
+    full = msgspec.structs.replace(it, ceiling=2, base={"threads": 1}, speedup=1.8)
+    assert f" {cpu} is more CPU time, and {serial} " in limit_line(Limit({}, full)).text
+    line = limit_line(Limit({}, msgspec.structs.replace(it, reason="With threads=2 it is so"))).text
+    assert line.startswith(
+        "more CPU time, of no known cause; then serial work, which one thread does alone. With"
+    )

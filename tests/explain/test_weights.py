@@ -326,7 +326,13 @@ def test_how_much_waits_for_what_is_used_up_is_told_however_little_it_is() -> No
         " That is 70 % [68 %, 72 %] of the extra time per operation; next: waiting for the load, "
         "30 %."
     )
-    assert used_up("", 0.1, more) == ""
+    assert used_up("", 0.1, more) == (
+        " Of the extra time per operation, 90 % is more CPU time (data that moves between CPUs), "
+        "and 10 % [8 %, 12 %] waiting for a CPU."
+    ), "in the order of the table"
+    assert used_up("", 0.1, RunnerUp("coherency", Estimate(value=0.2, n=5))) == "", (
+        "both are little"
+    )
 
 
 def test_a_share_that_may_be_nothing_and_all_has_no_number() -> None:

@@ -33,6 +33,7 @@ from concurve.explain.sentences import (
     above_ideal,
     less_possible,
     loss_told,
+    of_start_and_end,
     parts_without_cause,
     reason,
     sentence,
@@ -48,7 +49,7 @@ from concurve.explain.sites import (
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS
-from concurve.explain.weights import Weight, outweighed, weigh
+from concurve.explain.weights import Weight, greater_without_cause, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import (
     REPORT_TRIALS,
@@ -86,8 +87,6 @@ _OPERATION: dict[Counted, str] = {
 }
 _COMPONENTS = ("total", "cpu", "run_queue", "blocked")
 _BAR = ("cpu", "run_queue", *KINDS)
-#: Speed-ups that are further apart are shown as different ones.
-_SHOWN_APART = 0.005
 #: Indicators of the readings that causes are named by: where one is in doubt, so is the cause.
 _JUDGED_BY = ("wall_seconds", "cpu_seconds")
 
@@ -219,6 +218,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         notes=(
             *_notes(findings, breakdowns, asked, counted, read.set_aside),
             *_of_speedups(findings, cells, breakdowns),
+            *_of_idle_threads(breakdowns),
             *_of_lifetimes(breakdowns),
         ),
         warnings=_warnings(findings, cells),
@@ -317,7 +317,9 @@ def _cell(
     has_base = base_cell.index != cell.index
     base = breakdowns.get(base_cell.index) if has_base else None
     verdict = _verdict(own, base, serving)
-    evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings))
+    weight = weigh(Case(own, base, serving), verdict)
+    greater = greater_without_cause(weight)
+    evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings), greater)
     sampled = [account.sites for account in own.accounts]
     sites = sites_of(sampled, (account.names for account in own.accounts))
     doubt = _doubt(cell, base_cell, findings)
@@ -338,7 +340,7 @@ def _cell(
     place = place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
     loss = loss_told(cell, own, base) or _of_phase(cell, own, base)
-    weight = Weight() if is_withheld else weigh(Case(own, base, serving), verdict)
+    weight = Weight() if is_withheld else weight
     return CellExplanation(
         parameters=cell.parameters,
         cause="in doubt" if is_withheld else verdict.cause,
@@ -361,6 +363,7 @@ def _cell(
         speedup=loss.speedup if loss else None,
         speedup_possible=loss.possible if loss else None,
         speedup_lost=loss.parts if loss else {},
+        by_means=loss is not None and loss.by_means,
         ceiling=_ceiling(own, base, verdict) if loss else None,
         sites=named,
         sampled_stacks=stacks_of(sampled),
@@ -370,7 +373,7 @@ def _cell(
         used=own.used if verdict.cause == "none" else "",
         few=_few(cell, base_cell, breakdowns, findings),
         reason="" if is_withheld else reason(_levels(cell, findings), verdict),
-        remedy="" if is_withheld else verdict.remedy,
+        remedy="" if is_withheld else verdict.remedy or of_start_and_end(verdict, weight.runner_up),
         spent="" if is_withheld else spent(own, verdict),
         server_cpu=own.server_cpu,
         ideal=above_ideal(cell, base_cell, own, base) or less_possible(cell, base_cell, own, base),
@@ -594,10 +597,25 @@ def _of_speedups(
             "The start and the end of a program are work that one thread does alone: more work in "
             f"a trial makes them small, and a phase `{MEASURE_PHASE}` leaves them out."
         )
-    if any(_is_another(cell, findings.cells[cell.index]) for cell in divided):
+    if any(cell.by_means for cell in divided):
         yield (
-            "A speed-up here is the ratio of the mean times of all trials, so that its parts add "
-            "up. concurve show compares the trials of each block: its speed-up may differ a little."
+            'A speed-up "by mean times" is the ratio of the mean times of all trials, so that its '
+            "parts add up. concurve show compares the trials of each block: its speed-up differs."
+        )
+
+
+#: A smaller share of the thread time that threads without work have is not told.
+_IDLE_TOLD_MIN = 0.05
+
+
+def _of_idle_threads(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
+    """How much of the thread time of a Go program is that of threads which have no goroutine to
+    run: they wait at futexes, and for events in place of goroutines."""
+    shares = [side.share("futex", "poll") for side in breakdowns.values() if side.is_go]
+    if max(shares, default=0.0) >= _IDLE_TOLD_MIN:
+        yield (
+            f"Up to {words.percent(max(shares))} of the thread time of a cell is threads of Go's "
+            "runtime that wait for a goroutine to run. The program does not wait for them."
         )
 
 
@@ -605,13 +623,7 @@ def _of_lifetimes(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
     """What the thread time of a server holds whose load marks no phase."""
     if any(account.is_lifetime for it in breakdowns.values() for account in it.accounts):
         yield (
-            "The server's times hold its waits before and after the load, too: this load does not "
-            f"report when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
+            "The server's times and CPUs used are of its whole life, with waits before and after "
+            "the load; its rate is not. This load does not report "
+            f"when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
         )
-
-
-def _is_another(cell: CellExplanation, figures: CellFindings) -> bool:
-    """Is the speed-up that is divided another one than the figure, as far as both are shown?"""
-    shown = figures.indicators.get("speedup")
-    own = cell.speedup
-    return own is not None and shown is not None and abs(own - shown.value) > _SHOWN_APART

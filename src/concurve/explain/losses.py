@@ -63,29 +63,38 @@ _CAUSES: dict[str, Cause] = {
 
 class Loss(NamedTuple):
     """The speed-up over the base, what was possible, and the lost speed-up by part: ``possible`` is
-    the sum of ``speedup`` and all parts."""
+    the sum of ``speedup`` and all parts, where there are any. ``by_means``: the speed-up is the
+    ratio of the mean times, and is shown as another one than the tables of figures have."""
 
     speedup: float
     possible: float
     parts: dict[str, float]
+    by_means: bool = False
 
     def at(self, figure: Estimate | None) -> Loss:
         """The same at the speed-up of the tables of figures, which compare the trials of each
-        block: each part keeps its share of the loss. Unchanged where that is not the same speed-up
-        (this one, of the mean times, is outside of its interval), and where so little is lost of
-        one of the two that a share of it says nothing."""
-        if figure is None or figure.low is None or figure.high is None:
+        block: each part keeps its share of the loss. That of the mean times stands where it is not
+        the same speed-up (it is outside of the interval), and where so little is lost of one of the
+        two that a share of it says nothing. Without parts nothing is to add up."""
+        if figure is None:
             return self
+        if not self.parts:
+            return self._replace(speedup=figure.value)
+        by_means = self._replace(by_means=abs(self.speedup - figure.value) > _SHOWN_APART)
+        if figure.low is None or figure.high is None:
+            return by_means
         lost, shown = self.possible - self.speedup, self.possible - figure.value
         is_same = figure.low <= self.speedup <= figure.high
         if not is_same or lost <= 0 or not 1 / RESCALED_MAX <= shown / lost <= RESCALED_MAX:
-            return self
+            return by_means
         parts = {name: amount * shown / lost for name, amount in self.parts.items()}
         return Loss(figure.value, self.possible, parts)
 
 
 #: The lost speed-up of the mean times, and that of the blocks, may differ by this factor.
 RESCALED_MAX = 2.0
+#: Speed-ups that are further apart are shown as different ones.
+_SHOWN_APART = 0.005
 
 
 def loss_of(cell: Breakdown, base: Breakdown) -> Loss | None:

@@ -14,7 +14,8 @@ from concurve.explain.losses import Loss, known_parts, loss_of, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import LITTLE_LOST, NO_LOSS, NOTHING_LOST_MAX
+from concurve.findings.explanation import LITTLE_LOST, NO_LOSS, NOTHING_LOST_MAX, RunnerUp
+from concurve.readings.measures import MEASURE_PHASE
 from concurve.terms import Level
 from concurve.words import count, in_percent, listed, percent
 
@@ -51,8 +52,10 @@ def sentence(
     base: Breakdown | None,
     verdict: Verdict,
     varying: tuple[str, ...],
+    greater: tuple[str, ...] = (),
 ) -> str:
-    """One sentence of evidence, with its numbers."""
+    """One sentence of evidence, with its numbers. ``greater``: the parts of the lost speed-up that
+    are greater than that of the cause together, and of which no cause is known."""
     where = _setting({name: cell.parameters[name] for name in varying})
     start = f"With {where} an operation" if where else "An operation"
     over = f"{f'With {where} the' if where else 'The'} speed-up over {_named(base_cell, cell)} is"
@@ -62,7 +65,7 @@ def sentence(
     if base is None or not base.mean("total"):
         return f"{start} takes {_time(own.mean('total'))} of thread time: {verdict.words}."
     if verdict.is_loss:
-        return _lost(where, _named(base_cell, cell), own, loss, verdict)
+        return _lost(where, _named(base_cell, cell), own, loss, verdict, greater)
     if verdict.cause == "none" and (without := _without_loss(own, base, loss, verdict)):
         return f"{over} {without}."
     if loss is not None:
@@ -195,7 +198,8 @@ def _speedup_of(loss: Loss) -> str:
     """``1.99 of 2``; ``7.80`` where threads wait and need no CPU, so that more is possible than the
     CPUs alone allow."""
     is_more = loss.speedup > (1 + NOTHING_LOST_MAX) * loss.possible
-    return f"{loss.speedup:.2f}" if is_more else f"{loss.speedup:.2f} of {loss.possible:.3g}"
+    of = "" if is_more else f" of {loss.possible:.3g}"
+    return f"{loss.speedup:.2f}{of}{' by mean times' if loss.by_means else ''}"
 
 
 def _of_an_operation(words: str) -> str:
@@ -332,15 +336,28 @@ def _loses(loss: Loss | None) -> bool:
     return loss is not None and loss.speedup < (1 - _SPEEDUP_LOST_MIN) * loss.possible
 
 
-def _lost(where: str, base_name: str, own: Breakdown, loss: Loss | None, verdict: Verdict) -> str:
-    """How much of the speed-up that was possible is lost, and what of it to the cause."""
+def _lost(
+    where: str,
+    base_name: str,
+    own: Breakdown,
+    loss: Loss | None,
+    verdict: Verdict,
+    greater: tuple[str, ...],
+) -> str:
+    """How much of the speed-up that was possible is lost, and what of it to the cause, after what a
+    ``greater`` part takes."""
     assert loss is not None, "a loss has a cause only where it is known"
     start = f"With {where} the speed-up" if where else "The speed-up"
-    start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}"
+    means = " by mean times" if loss.by_means else ""
+    start = f"{start} over {base_name} is {loss.speedup:.2f} of {loss.possible:.3g}{means}"
     if verdict.cause == "none":  # its parts explain too little
         return f"{start}: {verdict.words}{_too_short(own)}."
     lost, part, to = loss.possible - loss.speedup, loss.parts[verdict.cause], _LOST[verdict.cause]
-    of = f"of the {lost:.2f} lost, {part:.2f} go to {to}"
+    first = "".join(
+        f"{loss.parts[name]:.2f} go to {_LOST_PARTS[name]}, of no known cause, and "
+        for name in greater
+    )
+    of = f"of the {lost:.2f} lost, {first}{part:.2f} {'' if first else 'go '}to {to}"
     if part - lost >= _WON_MIN:
         of = f"all of the {lost:.2f} lost goes to {to} ({part:.2f}; other parts win some back)"
     return f"{start}; {of}: {verdict.words}{_of_the_start(own, verdict)}."
@@ -358,6 +375,21 @@ def _of_the_start(own: Breakdown, verdict: Verdict) -> str:
     return (
         f". Trials of {_time(wall)} are short, and the start of the program is a part of that: "
         "more work in each would tell what limits the work"
+    )
+
+
+def of_start_and_end(verdict: Verdict, second: RunnerUp | None) -> str:
+    """That the start and the end of the program are serial work, and what to do about it, where
+    that is the cause, or comes next; else empty."""
+    is_next = second is not None and not second.is_indistinct
+    is_serial = verdict.cause == "serial" or (
+        second is not None and is_next and (second.cause == "serial" or "serial" in second.parts)
+    )
+    if not is_serial:
+        return ""
+    return (
+        "the start and the end of the program are serial work, too: more work in a trial makes "
+        f"them small, and a phase `{MEASURE_PHASE}` leaves them out"
     )
 
 

@@ -85,6 +85,15 @@ def weigh(case: Case, verdict: Verdict) -> Weight:
     return Weight(share, _next(case, case.base, verdict) if verdict.parts else None, parts)
 
 
+def greater_without_cause(weight: Weight) -> tuple[str, ...]:
+    """The part of the lost speed-up of which no cause is known, where it is greater than the share
+    of the cause; else empty."""
+    share, second = weight.share, weight.runner_up
+    if share is None or second is None or second.share is None or second.cause != "none":
+        return ()
+    return second.parts if second.share.value > share.value else ()
+
+
 def _next(case: Case, base: Breakdown, verdict: Verdict) -> RunnerUp | None:
     """The greatest of what is left of the loss that is beyond its noise; ``None`` without one. Its
     cause is ``none`` where only the part of the lost speed-up is known."""

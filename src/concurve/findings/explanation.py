@@ -142,10 +142,11 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     kinds of evidence that the records lack, and why. ``limit`` is the resource of a loaded server
     that is used up: CPUs, a kind of threads, or the load; of a stage its thread. ``speedup_lost``
     adds up, with ``speedup``, to ``speedup_possible``; it is empty where the record lacks the
-    lives of threads, or the number of workers is not known. ``ceiling`` is the number of CPUs where
-    that bounds the speed-up; ``None`` where it does not. ``share`` is the part of the loss that
-    the cause stands for, ``share_parts`` the parts of ``speedup_lost`` that it is the sum of, and
-    ``runner_up`` the cause with the next greatest part. ``doubt`` says
+    lives of threads, or the number of workers is not known. ``by_means``: that speed-up is the
+    ratio of the mean times, and differs from that of the tables of figures. ``ceiling`` is the
+    number of CPUs where that bounds the speed-up; ``None`` where it does not. ``share`` is the part
+    of the loss that the cause stands for, ``share_parts`` the parts of ``speedup_lost`` that it is
+    the sum of, and ``runner_up`` the cause with the next greatest part. ``doubt`` says
     why its figures or those of its base are in doubt: then a cause is named only if the quiet
     trials alone show the same, if it is a lock for which threads waited longer than others can have
     made them, or if it is ``contamination``; else ``cause`` is ``in doubt``,
@@ -158,7 +159,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     many trials it and its base have, and how many are enough, where these are too few to name a
     limit: ``cause`` is then what they point to.
     ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
-    what to do where the load is what is used up: both are empty where there is none. ``parts`` says
+    what to do where the load is what is used up, or where the start and the end of the program are
+    a part of serial work: both are empty where there is none. ``parts`` says
     in a sentence which parts of a loss are known, where no cause is named. ``server_cpu`` is the
     CPU time of all threads of a loaded server per operation, in ns; ``None`` of what serves nobody.
     ``spent`` says in a sentence what an operation costs of it, and where most CPU time is spent;
@@ -187,6 +189,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float | None = None
     speedup_possible: float | None = None
     speedup_lost: dict[str, float] = {}
+    by_means: bool = False
     ceiling: int | None = None
     sites: tuple[WaitSite, ...] = ()
     sampled_stacks: SampledStacks | None = None

@@ -120,15 +120,50 @@ def _with_amounts(cell: CellExplanation, parts: Sequence[str]) -> str:
 
 def next_lost(cell: CellExplanation, second: RunnerUp) -> str:
     """What comes next, with its share and what it is the sum of: ``serial work, 12 %``."""
-    what = lost_to(second.cause)
-    if second.cause == "none" and second.parts:
-        what = LOSSES[second.parts[0]]
     share = second.share
     of = "" if share is None or says_nothing(share) else f", {percent(share.value)}"
+    return f"{_next_named(second)}{of}{_sum_of(cell, second) if of else ''}"
+
+
+def lost_by(cell: CellExplanation, second: RunnerUp) -> str:
+    """The same without its share."""
+    return f"{_next_named(second)}{_sum_of(cell, second)}"
+
+
+def _next_named(second: RunnerUp) -> str:
+    if second.cause == "none" and second.parts:
+        return LOSSES[second.parts[0]]
+    return lost_to(second.cause)
+
+
+def _sum_of(cell: CellExplanation, second: RunnerUp) -> str:
+    """What comes next as the sum of its parts; empty where it is the one that it is named after."""
     parts = _shown_parts(cell, second.parts)
     is_own = second.cause == "none" or parts == [_PART_OF.get(second.cause, second.cause)]
-    several = f" ({_with_amounts(cell, parts)})" if of and parts and not is_own else ""
-    return f"{what}{of}{several}"
+    return f" ({_with_amounts(cell, parts)})" if parts and not is_own else ""
+
+
+def is_next_greater(cell: CellExplanation) -> bool:
+    """Is what comes next a greater part of the loss than the cause, as both are told?"""
+    share, second = cell.share, cell.runner_up
+    if share is None or second is None or second.share is None or second.is_indistinct:
+        return False
+    is_told = not says_nothing(share) and not says_nothing(second.share)
+    return (
+        is_told
+        and second.share.value > share.value
+        and percent(second.share.value) != percent(share.value)
+    )
+
+
+def greater_without_cause(cell: CellExplanation) -> str:
+    """The part of the lost speed-up that is greater than that of the cause, and of which no cause
+    is known; empty where there is none."""
+    second = cell.runner_up
+    is_unknown = second is not None and second.cause == "none" and bool(second.parts)
+    return (
+        _next_named(second) if second is not None and is_unknown and is_next_greater(cell) else ""
+    )
 
 
 #: An interval of a share that begins below this, and ends as close to all, says nothing.

@@ -227,10 +227,13 @@ def _others(item: BestFinding) -> list[dict[str, Level]]:
 
 def _span(item: BestFinding) -> str:
     """``0.97× to 1.12×``: of the other settings to the first one."""
-    found = item.to_first
-    assert found is not None and found.low is not None and found.high is not None, (
-        "with an interval"
-    )
+    assert item.to_first is not None, "there is one to compare with"
+    return _from_to(item.to_first)
+
+
+def _from_to(found: Estimate) -> str:
+    """``0.97× to 1.12×``: an interval alone."""
+    assert found.low is not None and found.high is not None, "with an interval"
     digits = words.ratio_digits(found.value, found.low, found.high)
     return f"{found.low:.{digits}f}× to {found.high:.{digits}f}×"
 
@@ -442,13 +445,16 @@ def _seems(plan: Plan, item: Greatest) -> str:
 
 def _as_fast(plan: Plan, item: Greatest) -> str:
     """``2.02× as fast as 1 [1.92, 2.11]``; ``at least 4.96× as fast as 1``, where the interval has
-    no upper end that tells anything."""
+    no upper end that tells anything; ``0.74× to 2.26× as fast as 1 (too wide to tell)``, where none
+    of it does."""
     found, base = item.speedup, _base(plan, item)
     if found.low is not None and found.high is not None and found.high > _TELLING * found.value:
         if found.low > 1:
             least = f"{found.low:.{words.ratio_digits(found.low, found.low)}f}"
             return f"at least {least}× as fast as {base}{item.by}"
         return f"{_times(found)} as fast as {base}{item.by} (too few trials for a useful interval)"
+    if found.is_too_wide:
+        return f"{_from_to(found)} as fast as {base}{item.by} (too wide to tell)"
     return f"{_times(found)} as fast as {base}{_interval(found)}{item.by}"
 
 

@@ -10,7 +10,7 @@ from math import fsum
 from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.again import run_again
-from concurve.findings.explanation import UNNAMED, CellExplanation, Explanation, WaitSite
+from concurve.findings.explanation import UNNAMED, CellExplanation, Explanation, RunnerUp, WaitSite
 from concurve.findings.places import place_of
 from concurve.findings.run import Report
 from concurve.report import format as fmt
@@ -40,8 +40,10 @@ from concurve.report.losses import (
     LOSSES,
     SHORT,
     greater_part,
+    is_next_greater,
     loss_named,
     losses_of,
+    lost_by,
     lost_speedup,
     lost_to,
     next_lost,
@@ -433,14 +435,18 @@ def _speedup(value: float | None) -> Cell:
 
 
 def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: bool = False) -> str:
-    """How much of the loss the cause is, and what comes next, if that is to be told; nothing where
-    it is little, which is allowed to some causes: CPUs that are used up are the limit, whatever
-    else was lost. What of a server is used up bounds its rate, however little waits for it: its
-    share is told in any case. ``is_short``: without how much the loss is."""
+    """How much of the loss the cause is, and what comes next, if that is to be told: first, where
+    it is the greater part, as in the table. Nothing where both are little, which is allowed to some
+    causes: CPUs that are used up are the limit, whatever else was lost. What of a server is used up
+    bounds its rate, however little waits for it: its share is told in any case. ``is_short``:
+    without how much the loss is."""
     share, second = cell.share, cell.runner_up
     loss = loss_named(cell) if is_short else lost_speedup(cell)
     is_used_up = bool(cell.limit) and cell.cause != "stage"
-    if share is not None and share.value < _SHARE_TOLD_MIN and not is_used_up:
+    is_more = is_next_greater(cell)
+    shares = [share, second.share if second is not None and is_more else None]
+    told = [it.value for it in shares if it is not None]
+    if told and max(told) < _SHARE_TOLD_MIN and not is_used_up:
         return ""
     said = ""
     if share is not None:
@@ -450,20 +456,32 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
             said = f" How much of {loss} that is, these trials do not say"
         elif not is_short and (parts := told_parts(cell)):
             said = f"{said}: {parts}"
-    if second is None or not is_next_told:
+    if second is None or not (is_next_told or is_more):
         return f"{said}.{_greater(cell, is_short=is_short)}" if said else ""
     if second.is_indistinct:
         apart = f"the evidence cannot tell it apart from {lost_to(second.cause)}"
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
-    is_more = share is not None and second.share is not None and share.value < second.share.value
-    is_told = share is not None and not says_nothing(share)
-    order = "a greater part" if is_used_up and is_more and is_told else "next"
-    what = f"{next_lost(cell, second)}."
-    if second.place and cell.place != second.place:
-        what = f"{what} {second.place}"
+    where = f" {second.place}" if second.place and cell.place != second.place else ""
+    if is_more and not is_used_up:
+        return f"{in_order(cell, second, loss)}{where}"
+    what = f"{next_lost(cell, second)}.{where}"
     if not said:
         return f" Next: {what}"
+    order = "a greater part" if is_more else "next"
     return f"{said}; {order}: {what}{_greater(cell, is_short=is_short)}"
+
+
+def in_order(cell: CellExplanation, second: RunnerUp, loss: str) -> str:
+    """Both parts of a loss in the order of the table, where the cause has not the greatest:
+    `` Of the lost speed-up (0.28 of 2), 64 % is more CPU time, and 36 % [35 %, 37 %] serial
+    work.``"""
+    assert cell.share is not None and second.share is not None, "both are compared"
+    parts = told_parts(cell)
+    own = f"{lost_to(cell.cause)} ({parts})" if parts else lost_to(cell.cause)
+    return (
+        f" Of {loss}, {fmt.percent(second.share.value)} is {lost_by(cell, second)}, and "
+        f"{share_of_loss(cell.share)} {own}."
+    )
 
 
 def _greater(cell: CellExplanation, *, is_short: bool) -> str:

@@ -41,11 +41,17 @@ from concurve.report.document import (
     Section,
     Tone,
 )
-from concurve.report.losses import lost_to, told_parts
+from concurve.report.losses import (
+    greater_without_cause,
+    is_next_greater,
+    lost_to,
+    told_parts,
+)
 from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence, few
 from concurve.report.sections.limits import (
     certainty,
+    in_order,
     is_share_told,
     parts_known,
     share_of_loss,
@@ -292,7 +298,7 @@ def _limit_of(limit: Limit) -> Paragraph:
         _remedy(cell),
         _beyond(limit),
     )
-    lead = "Nothing yet." if cell.loses_nothing or limit.is_full else _cause(cell)
+    lead = "Nothing yet." if cell.loses_nothing or limit.is_full else _causes(cell)
     lead = _cause(cell) if cell.is_at_ceiling else lead
     return Paragraph(" ".join(filter(None, told)), lead=f"{where}{lead}")
 
@@ -319,12 +325,13 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
 def _found(cell: CellExplanation) -> str:
     """What limits a cell, the reason and how sure it is; empty where nothing is known to."""
     if cell.is_at_ceiling:
-        bound = f"{_lower(_cause(cell))} {_ceiling(cell)}{_of_the_rest(cell)}"
-        return " ".join(filter(None, (bound, spent(cell))))
+        rest = _of_the_rest(cell)
+        bound = f"{_lower(_cause(cell))} {_ceiling(cell)}{rest}"
+        return " ".join(filter(None, (bound, spent(cell), _remedy(cell) if rest else "")))
     if cell.cause not in _NAMED or cell.few or cell.loses_nothing:
         return ""
     reason = cell.reason or _begin(cell)
-    first = f"{_lower(_cause(cell))} {reason}.{certainty(cell)}"
+    first = f"{_lower(_causes(cell))} {reason}.{certainty(cell)}"
     said = (first, spent(cell), cell.place, _remedy(cell))
     return " ".join(filter(None, said))
 
@@ -376,7 +383,10 @@ def _ceiling(cell: CellExplanation) -> str:
     base, own = (_levels_apart(*pair) for pair in _both_ways(cell.base, cell.parameters))
     most = f"They allow at most {cell.speedup_possible:.3g}× the speed of {base}"
     is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
-    return f"{most}; {own} loses {'hardly any' if is_little else f'{cell.lost:.2f}'} of that."
+    means = f" by mean times ({cell.speedup:.2f}×)" if cell.by_means else ""
+    return (
+        f"{most}; {own} loses {'hardly any' if is_little else f'{cell.lost:.2f}'} of that{means}."
+    )
 
 
 def _both_ways(
@@ -399,6 +409,9 @@ def _of_the_rest(cell: CellExplanation) -> str:
     if is_little or not is_named or not is_share_told(cell.share):
         return ""
     assert cell.share is not None, "it is told"
+    second = cell.runner_up
+    if second is not None and is_next_greater(cell):
+        return " ".join(filter(None, (in_order(cell, second, "the loss"), cell.place)))
     parts = told_parts(cell)
     of = f" ({parts})" if parts else ""
     said = f" Of the loss, {share_of_loss(cell.share)} is {lost_to(cell.cause)}{of}."
@@ -438,7 +451,7 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragrap
         varying = [factor.name for factor in findings.factors if len(factor.levels) > 1]
         setting = fmt.setting({k: v for k, v in cell.parameters.items() if k in varying})
         where = f", with {setting}" if setting else ""
-        cause = f"{_lower(_cause(cell)).removesuffix('.')}{where}."
+        cause = f"{_lower(_causes(cell)).removesuffix('.')}{where}."
         said = (f"{cause}{certainty(cell, is_short=True)}", cell.place)
         text = " ".join(filter(None, (*said, _beyond(limit, is_short=True))))
     return Paragraph(text, lead=whole.lead)
@@ -459,7 +472,8 @@ def _too_few(cell: CellExplanation) -> str:
 
 
 def _remedy(cell: CellExplanation) -> str:
-    """What to do about a load that is used up, as a sentence."""
+    """What to do about a load that is used up, or about the start and the end of a program, as a
+    sentence."""
     return f"{cell.remedy[:1].upper()}{cell.remedy[1:]}." if cell.remedy else ""
 
 
@@ -492,6 +506,16 @@ def _cause(cell: CellExplanation) -> str:
     cause = "One busy thread" if is_thread else _LIMITS[cell.cause]
     is_new = cell.limit not in ("", _RESOURCES.get(cell.cause))
     return f"{cause} ({cell.limit})." if is_new else f"{cause}."
+
+
+def _causes(cell: CellExplanation) -> str:
+    """The cause; after a part of the loss that is greater, and of which no cause is known: ``More
+    CPU time, of no known cause; then serial work, which one thread does alone.``"""
+    greater = greater_without_cause(cell)
+    if not greater or cell.limit:
+        return _cause(cell)
+    first = f"{greater[:1].upper()}{greater[1:]}, of no known cause"
+    return f"{first}; then {_lower(_cause(cell))}"
 
 
 def _how_sure(report: Report, limits: Sequence[Limit]) -> Section:
