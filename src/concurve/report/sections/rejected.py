@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from concurve import words
 from concurve.findings.cells import FailureOutput, Reject, on_hosts
@@ -49,6 +51,33 @@ def output(failure: FailureOutput) -> Section:
     return Section(
         f"End of {failure.stream} of role {failure.role} ({where})",
         tuple(Code(line) for line in failure.lines),
+    )
+
+
+def quoted_once(findings: Findings, outputs: Sequence[FailureOutput]) -> Findings:
+    """The findings without the lines of failed programs that stand in the outputs below them, and
+    the reason of a run that failed without the note of the cell that it quotes."""
+    if not outputs:
+        return findings
+
+    def briefly(text: str) -> str:
+        for line in (line.strip() for output in outputs for line in output.lines):
+            if line and text.endswith(f": {line}"):
+                return f"{text.removesuffix(line)}see below"
+        return text
+
+    def reason(text: str) -> str:
+        for cell in findings.cells:
+            if cell.note and text.endswith(f": {cell.note}"):
+                return f"{text.removesuffix(cell.note)}{fmt.setting(cell.parameters)}"
+        return briefly(text)
+
+    run = findings.run
+    return replace(
+        findings,
+        run=replace(run, reason=reason(run.reason)),
+        cells=tuple(replace(cell, note=briefly(cell.note)) for cell in findings.cells),
+        rejects=tuple(replace(it, detail=briefly(it.detail)) for it in findings.rejects),
     )
 
 
