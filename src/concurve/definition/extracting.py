@@ -286,6 +286,7 @@ def _known(tool: str, role: str) -> Iterator[Extraction]:
             role=role,
             combine=figure.get("combine", "last"),
             optional=place > 0,
+            zero_unprinted=figure.get("zero_unprinted", False),
         )
         indicator = Indicator(
             name=name,
