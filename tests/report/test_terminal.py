@@ -423,6 +423,16 @@ def test_all_that_is_known_has_headings_which_are_named_first_and_ends_with_what
     assert "below:" not in "\n".join(line.plain for line in lines(some, 100))
 
 
+def test_figures_that_follow_are_not_asked_for() -> None:
+    def shown(*topics: Topic) -> str:
+        document = brief_run_document(samples.ALL["thread_scaling"](), topics=topics)
+        return "\n".join(line.plain for line in lines(document, 80))
+
+    assert "--figures)" in shown(Topic.MACHINE)
+    all_of_it = shown(*ALL_TOPICS)
+    assert "--figures" not in all_of_it and "not shown: " in all_of_it
+
+
 REMEDY = (
     "end these processes, or give them the lowest priority (`echo 19 | sudo tee "
     "/proc/4831/autogroup /proc/4942/autogroup /proc/4946/autogroup`), or wait: "

@@ -112,7 +112,9 @@ def brief_sections(
     else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
     findings = rejected.quoted_once(findings, outputs)
     yield overview.answers(findings, limits, room)
-    table = figures.brief(findings, terse=not room.doubts, counted=room.figures, legend=room.legend)
+    # All of them follow.
+    counted = room.figures and Topic.FIGURES not in topics
+    table = figures.brief(findings, terse=not room.doubts, counted=counted, legend=room.legend)
     said = overview.warnings(
         findings,
         room,
