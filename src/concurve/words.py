@@ -25,6 +25,11 @@ _CAUSES = {
     "timed_out, machine busy": "timed out on a busy machine",
 }
 
+#: Those of them by which others disturbed a trial: their details are figures of that trial alone.
+DISTURBANCES = frozenset(
+    ("steal", "foreign_cpu", "low_priority", "run_queue", "late_reading", "late_start")
+)
+
 #: A message names so many of the names that may be meant, and so many of all.
 NAMES_MEANT, NAMES_LISTED = 3, 12
 

@@ -615,7 +615,7 @@ def _several_given_back() -> Said:
 
 
 kind("verdict-by-cpu-time", r"By CPU time version=new is .* doubt\.")(lambda: versions(1, 1.05))
-kind("verdict-by-cpu-time-of-all-pairs", r"By CPU time version=new is .* too few to decide")(
+kind("verdict-by-cpu-time-of-all-pairs", r"By CPU time version=new is .* too few pairs were quiet")(
     lambda: versions(1, 1.04, quiet=6)
 )
 kind("same-by-cpu-time", "By CPU time version=new is as fast as")(lambda: versions(3, 1.0))

@@ -749,6 +749,10 @@ def test_other_parameters_are_conditions_and_runs_are_shown_by_their_study(lab: 
     assert compared.returncode == 0, compared.stderr
     said = lab.run("show", "mode")
     assert said.returncode == 4 and "no run 'mode'" in said.stderr
+    for verb in ("runs", "history"):
+        assert "did you mean 'modes'?" in lab.run(verb, "moeds").stderr
+    for taking_a_run in (["show"], ["explain"], ["export"], ["report"], ["compare", "old"]):
+        assert "did you mean 'last'?" in lab.run(*taking_a_run, "lst").stderr
 
 
 def test_what_the_machine_grants_and_its_load(lab: Lab) -> None:

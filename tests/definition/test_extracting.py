@@ -119,6 +119,41 @@ def test_an_unknown_role_and_a_role_of_several_copies_are_refused() -> None:
         sweep_study(["true"], [], 2, extracts=(r"background.x=(\d)",), background=("2",))
 
 
+@pytest.mark.parametrize(
+    ("tool", "command", "remedy"),
+    [
+        ("ab", ["wrk", "-c{n}", "http://h/"], "--extract wrk"),
+        ("wrk", ["taskset", "-c", "1", "/usr/bin/ab", "-c{n}", "http://h/"], "--extract ab"),
+        ("pgbench", ["docker", "exec", "db", "sysbench", "--threads={n}", "run"],
+         "--extract sysbench or --extract sysbench-fileio"),
+        ("hey or oha", ["k6", "run", "-u{n}", "x.js"], "--extract k6"),
+        ("jmh", ["redis-benchmark", "-c", "{n}"], "--extract redis-benchmark"),
+    ],
+)  # fmt: skip
+def test_the_figures_of_a_tool_that_the_command_does_not_run_are_refused(
+    tool: str, command: list[str], remedy: str
+) -> None:
+    with pytest.raises(StudyError, match=f"is printed by {tool}, and the command st") as refused:
+        sweep_study(command, [("n", "1,2")], 2, extracts=(tool.rsplit(maxsplit=1)[-1],))
+    assert refused.value.remedy == remedy
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["./run-wrk.sh", "{n}"],
+        ["sh", "-c", "wrk -c{n} http://h/; ab -c{n} http://h/"],
+        ["hyperfine", "--show-output", "ab -c {n} http://h/"],
+        ["./bench", "{n}"],
+        ["ab", "-c{n}", "http://h/"],
+    ],
+)
+def test_what_a_script_or_an_unknown_program_prints_may_be_that_of_any_tool(
+    command: list[str],
+) -> None:
+    sweep_study(command, [("n", "1,2")], 2, extracts=("ab",))
+
+
 # -- the primary indicator ----------------------------------------------------------------------
 
 TPS, LATENCY = r"tps=(\d+):1/s:higher", r"latency=lat (\d+):ms:lower"

@@ -68,6 +68,18 @@ def test_a_figure_may_be_summed_or_missing() -> None:
     assert (plain.combine, plain.optional) == ("last", False)
 
 
+def test_a_tool_that_the_role_does_not_run_is_refused() -> None:
+    study = STUDY.replace("./other", "pgbench")
+    parse_study(f'{study}[[indicators]]\ntool = "other.pgbench"', 2, "own.toml")
+    with pytest.raises(StudyError) as refused:
+        parse_study(f'{study}[[indicators]]\ntool = "other.wrk"', 2, "own.toml")
+    assert refused.value.what == (
+        "own.toml: indicators other.requests_per_second: this figure is printed by wrk, and the "
+        "command starts pgbench"
+    )
+    assert refused.value.remedy == 'tool = "other.pgbench"'
+
+
 @pytest.mark.parametrize(
     ("indicators", "says", "remedy"),
     [

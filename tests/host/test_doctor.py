@@ -33,11 +33,11 @@ def test_each_thing_that_disturbs_has_its_command(tmp_path: Path) -> None:
     tree(tmp_path, {"sys/devices/system/cpu/isolated": "\n"})
     found = named(quieting(FACTS, tmp_path))
     commands = {
-        "frequency governor": "sudo cpupower frequency-set -g performance",
-        "boost": "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
-        "SMT": "echo off | sudo tee /sys/devices/system/cpu/smt/control",
-        "isolated CPUs": "isolcpus=4-7 nohz_full=4-7 on the kernel's command line, then "
-        "taskset -c 0-7 concurve … --cpus 4-7",
+        "frequency governor": "`sudo cpupower frequency-set -g performance`",
+        "boost": "`echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost`",
+        "SMT": "`echo off | sudo tee /sys/devices/system/cpu/smt/control`",
+        "isolated CPUs": "`isolcpus=4-7 nohz_full=4-7` on the kernel's command line, then "
+        "`taskset -c 0-7 concurve … --cpus 4-7`",
     }
     for name, command in commands.items():
         assert found[name].remedy == command
@@ -56,7 +56,7 @@ def test_what_is_right_has_no_command(tmp_path: Path) -> None:
 def test_the_file_of_boost_is_that_of_the_driver(tmp_path: Path) -> None:
     tree(tmp_path, {"sys/devices/system/cpu/intel_pstate/no_turbo": "0\n"})
     boost = named(quieting(FACTS, tmp_path))["boost"]
-    assert boost.remedy == "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
+    assert boost.remedy == "`echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo`"
 
 
 def test_version_1_of_the_cgroups_and_a_small_machine(tmp_path: Path) -> None:

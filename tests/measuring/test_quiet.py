@@ -138,11 +138,11 @@ def test_what_is_rounded_to_zero_is_not_told() -> None:
 def test_the_machine_s_load_says_to_wait_for_the_run_that_it_names() -> None:
     run, theirs = Process("concurve", 39, 0, 0.1, run=39), Process("x", 40, 0, 0.2, run=39)
     item = load_item(Load(0.5, 0.0, (theirs, run)))
-    assert item.remedy == "wait for that concurve run (pid 39): concurve sweep --wait-quiet 30m …"
+    assert item.remedy == "wait for that concurve run (pid 39): `concurve sweep --wait-quiet 30m …`"
     both = load_item(Load(0.5, 0.0, (theirs, run, Process("cc1", 7, 19, 0.1)))).remedy
     assert both.startswith("end cc1 (pid 7), or wait for that concurve run (pid 39): ")
     alone = load_item(Load(0.5, 0.0, (Process("cc1", 7, 19, 0.5),))).remedy
-    assert alone == "end this process, or wait: concurve sweep --wait-quiet 5m …"
+    assert alone == "end this process, or wait: `concurve sweep --wait-quiet 5m …`"
 
 
 def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
@@ -159,15 +159,15 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
         Process("cc1", pid, nice, 0.2) for pid, nice in ((7, 0), (8, 19), (9, 0))
     )
     ours = Process("cc1", 20, 0, 0.2)
-    yields, of_session = "the lowest priority", "echo 19 | sudo tee"
+    yields, of_session = "the lowest priority", "`echo 19 | sudo tee"
     assert said(theirs).startswith(
-        f"end this process, or give it {yields} ({of_session} /proc/7/autogroup), or wait"
+        f"end this process, or give it {yields} ({of_session} /proc/7/autogroup`), or wait"
     )
-    assert f"give it {yields} ({of_session} /proc/8/autogroup)" in said(niced)
-    assert f"end this process, or give it {yields} (renice -n 19 -p 20)" in said(ours)
+    assert f"give it {yields} ({of_session} /proc/8/autogroup`)" in said(niced)
+    assert f"end this process, or give it {yields} (`renice -n 19 -p 20`)" in said(ours)
     assert (
-        f"end these processes, or give them {yields} (renice -n 19 -p 20; {of_session} "
-        "/proc/7/autogroup /proc/9/autogroup)"
+        f"end these processes, or give them {yields} (`renice -n 19 -p 20`; {of_session} "
+        "/proc/7/autogroup /proc/9/autogroup`)"
     ) in said(theirs, third, ours)
     monkeypatch.undo()
     assert not quiet.is_apart(os.getpid()) and quiet.is_apart(2**30)
@@ -210,7 +210,7 @@ def test_no_two_measure_at_once_where_the_machine_need_not_be_quiet() -> None:
 def test_nobody_is_asked_to_end_the_programs_of_another_run() -> None:
     mine, theirs = Process("cc1plus", 20, 0, 0.3), Process("x", 40, 0, 0.2, run=39)
     init, niced = Process("init", 1, 0, 0.3), Process("backup", 50, 19, 0.3)
-    yields = "or give it the lowest priority (renice -n 19 -p 20), wait longer"
+    yields = "or give it the lowest priority (`renice -n 19 -p 20`), wait longer"
     for processes, remedy in (
         ((mine,), f"end this process, {yields}"),
         ((theirs,), "wait longer"),

@@ -118,6 +118,36 @@ def test_what_an_operation_took_by_the_count_of_the_role_or_of_its_clients() -> 
     assert "seconds_per_operation" not in measure(record_of(SPEC, 2.0), "target").values
 
 
+def test_the_cpu_time_of_an_operation_is_told_of_the_server_too() -> None:
+    client = record_of(SPEC, 2.0).roles[0]
+    done = IndicatorLine(indicator="operations", value=1000.0)
+    busy = Usage(cpu_ns=3 * SECOND)
+    client = msgspec.structs.replace(client, name="client", indicators=(done,))
+    server = msgspec.structs.replace(client, name="server", indicators=(), usage=busy)
+    record = msgspec.structs.replace(record_of(SPEC, 2.0), roles=(server, client))
+    roles = Purposes("client", "server", clients=("client",), serving=True)
+    found = measures.measure(record, Asked(roles))
+    assert found.values["server.cpu_seconds_per_operation"] == 3e-3
+    unread = msgspec.structs.replace(server, usage=Usage(absent={"cpu_ns": "no perf"}))
+    record = msgspec.structs.replace(record, roles=(unread, client))
+    found = measures.measure(record, Asked(roles))
+    assert found.absent["server.cpu_seconds_per_operation"] == "no perf"
+
+
+def test_what_a_program_prints_only_where_it_is_not_0_is_0_without_it() -> None:
+    failed = Extract(name="failed", pattern=r"failed: (\d+)", optional=True)
+    zero = msgspec.structs.replace(failed, name="errors", zero_unprinted=True)
+
+    def found(stdout: Output) -> Measures:
+        return measure(with_role(record_of(SPEC, 1.0), stdout=stdout), "target", (failed, zero))
+
+    of_none = found(Output(bytes=7, head="rate: 5"))
+    assert of_none.values["errors"] == 0.0 and "failed" in of_none.absent
+    assert found(Output(bytes=9, head="failed: 5")).values["errors"] == 5.0
+    dropped = found(Output(bytes=1 << 20, head="rate: 5", tail="rate: 6", dropped=1 << 19))
+    assert "dropped" in dropped.absent["errors"], "it may have stood in what was dropped"
+
+
 def test_cache_misses_are_those_of_the_phase_or_absent_with_the_reason() -> None:
     done = (IndicatorLine(indicator="operations", value=1000.0),)
     whole, part = Usage(cache_misses=9000), Usage(cache_misses=5000)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
+import msgspec
+
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import trial_findings_of
 from concurve.definition.study import Rules
+from concurve.findings.cells import Reject
 from concurve.findings.counts import count_trials
 from concurve.findings.run import TrialFindings
 from concurve.measuring.heads import new_head
@@ -64,7 +70,37 @@ def test_each_trial_in_use_with_a_doubt_is_listed_beside_those_rejected() -> Non
     found = run_of_all_kinds()
     counts = count_trials(found.run.trials, found.rejects, found.cells)
     leads = [str(item.lead) for item in rejected._each(found)]
-    named = [trial for lead in leads for trial in lead.split(", ")]
-    in_use = [trial for lead in leads if lead.startswith("in use: ") for trial in lead.split(", ")]
-    assert len(in_use) == counts.doubted
-    assert len(named) == counts.rejected + counts.doubted, "each once"
+
+    def listed(of: Sequence[str]) -> int:
+        again = re.findall(r"\((\d+) attempts", " ".join(of))
+        once = [lead for lead in of if "attempts" not in lead]
+        numbers = [re.sub(r" of \S+", "", lead.partition("trial")[2]) for lead in once]
+        return sum(map(int, again)) + sum(len(re.findall(r"\d+", text)) for text in numbers)
+
+    assert listed([lead for lead in leads if lead.startswith("in use: ")]) == counts.doubted
+    assert listed(leads) == counts.rejected + counts.doubted, "each once"
+
+
+def test_trials_of_one_reason_are_one_line() -> None:
+    def reject(n: int, block: int, attempt: int, cause: str, detail: str) -> Reject:
+        return Reject(
+            cell=n, parameters={"n": n}, block=block, attempt=attempt, cause=cause, detail=detail
+        )
+
+    found = msgspec.structs.replace(
+        run_of_all_kinds(),
+        rejects=(
+            *(reject(2, block, 0, "steal", f"{block} % stolen") for block in (2, 6, 7, 8)),
+            *(reject(1, 0, attempt, "not_ready", "no port") for attempt in (0, 1)),
+            reject(2, 0, 0, "not_ready", "no port"),
+            reject(2, 1, 0, "program_failed", "exited with 1"),
+            reject(2, 3, 0, "program_failed", "exited with 2"),
+        ),
+    )
+    shown = [f"{item.lead}: {item.text}" for item in rejected._each(found)]
+    assert shown == [
+        "trials 3, 7-9 of n=2: the hypervisor took CPU time: the first: 2 % stolen",
+        "trial 1 of n=1 (2 attempts); trial 1 of n=2: was not ready: no port",
+        "trial 2 of n=2: the program failed: exited with 1",
+        "trial 4 of n=2: the program failed: exited with 2",
+    ]

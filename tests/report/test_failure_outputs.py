@@ -13,6 +13,7 @@ from concurve.definition.study import Rules
 from concurve.errors import RunError
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.report.sections.run import ALL_TOPICS, Topic
 from concurve.store import Store
 from concurve.wire import decode_record
 from concurve.wire.record import Outcome, Output
@@ -88,3 +89,17 @@ def test_a_line_that_is_wider_than_the_terminal_is_broken_and_keeps_its_indentat
 def test_a_line_that_is_quoted_is_not_shown_again(tmp_path: Path) -> None:
     store = failed_run(tmp_path, "out of luck\n", "out of luck")
     assert figures_of(store, store.find_run("last"), brief=True).outputs == ()
+
+
+@pytest.mark.parametrize("topics", [(), (Topic.REJECTED,), tuple(ALL_TOPICS)])
+def test_the_line_that_names_the_error_stands_once_at_the_end(
+    topics: tuple[Topic, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = "ZeroDivisionError: division by zero"
+    store = failed_run(tmp_path, TRACEBACK, error)
+    show_run(store, "last", topics=topics)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.count(error) == 1
+    assert "skipped: the program failed: it said: see below (both cells)" in shown
+    assert "failed: every cell failed; the first: threads=1" in shown
+    assert shown.index("see below") < shown.index(error)

@@ -221,6 +221,16 @@ def test_a_failure_that_repeats_is_told_once() -> None:
     assert "threads=2: failed, for the same reason" in said
 
 
+def test_what_a_failed_program_wrote_is_cut_to_a_line() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=False)
+    why = "the program failed: exited with 1; its standard error: ValueError: "
+    line.trial_ended({"threads": 1}, None, "program_error", f"{why}{'too large ' * 9}")
+    (shown,) = out.getvalue().splitlines()
+    assert shown.startswith(f"threads=1: {why[:50]}") and shown.endswith("…")
+    assert cell_len(shown) < 80
+
+
 def waiting_for(*who: str) -> Disturbance:
     return Disturbance("", ", ".join(f"{name} 40 %" for name in who), who[0])
 

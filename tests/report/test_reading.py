@@ -406,9 +406,7 @@ def test_who_asks_for_what_was_rejected_sees_each_trial_and_its_output_once() ->
         return "\n".join(line.plain for line in lines(document, 200))
 
     asked = shown(Topic.REJECTED)
-    trials = (
-        "threads={0} trial 1, threads={0} trial 1 attempt 2: the program failed: exited with {0}"
-    )
+    trials = "trial 1 of threads={0} (2 attempts): the program failed: exited with {0}"
     assert trials.format(2) in asked and trials.format(4) in asked
     assert "no config\nof 2" in asked
     assert "role target wrote nothing (threads=4, the program failed)" in asked
@@ -416,7 +414,7 @@ def test_who_asks_for_what_was_rejected_sees_each_trial_and_its_output_once() ->
     assert asked.count("6 of 10 trials rejected, 4 used: ") == 1
     brief = shown()
     assert brief.count("6 of 10 trials rejected, 4 used: ") == 1
-    assert "trial 1 attempt 2" not in brief and "wrote nothing" not in brief
+    assert "(2 attempts)" not in brief and "wrote nothing" not in brief
 
 
 NONE = [Topic.CLAIMS, Topic.PUBLISHED, Topic.MODELS, Topic.REJECTED]

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
+from concurve.cli.streams import tell_remedy
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding, Report
@@ -420,3 +421,44 @@ def test_all_that_is_known_has_headings_which_are_named_first_and_ends_with_what
     assert places == sorted(places) and places[0] > named.start()
     some = brief_run_document(report, topics=[Topic.MACHINE])
     assert "below:" not in "\n".join(line.plain for line in lines(some, 100))
+
+
+def test_figures_that_follow_are_not_asked_for() -> None:
+    def shown(*topics: Topic) -> str:
+        document = brief_run_document(samples.ALL["thread_scaling"](), topics=topics)
+        return "\n".join(line.plain for line in lines(document, 80))
+
+    assert "--figures)" in shown(Topic.MACHINE)
+    all_of_it = shown(*ALL_TOPICS)
+    assert "--figures" not in all_of_it and "not shown: " in all_of_it
+
+
+REMEDY = (
+    "end these processes, or give them the lowest priority (`echo 19 | sudo tee "
+    "/proc/4831/autogroup /proc/4942/autogroup /proc/4946/autogroup`), or wait: "
+    "`concurve sweep --wait-quiet 5m …`"
+)
+
+
+@pytest.mark.parametrize("width", [34, 60, 80, 132])
+def test_a_remedy_fits_a_terminal_and_its_commands_can_be_copied(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "dumb")
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    tell_remedy(REMEDY, 29)
+    shown = screen.getvalue().splitlines()
+    assert max(map(cell_len, shown)) <= width, shown
+    assert shown[0].lstrip().startswith("→ end these")
+    of_a_shell = " ".join(line.strip() for line in shown).replace(" \\ ", " ")
+    assert of_a_shell == f"→ {REMEDY}"
+    commands = screen.getvalue().split("`")[1::2]
+    broken = [line for command in commands for line in command.splitlines()[:-1]]
+    assert all(line.endswith(" \\") for line in broken), shown
+
+
+def test_a_remedy_in_a_pipe_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_remedy(REMEDY, 29)
+    assert capsys.readouterr().out == f"{' ' * 28}→ {REMEDY}\n"

@@ -127,10 +127,10 @@ def history_of_stored(
     """
     rows = [row for row in store.runs(study) if store.has_trials(row.id)]
     if not rows:
-        names = ", ".join(dict.fromkeys(row.study for row in store.runs())) or "none yet"
-        raise ComparisonError(
-            f"no run of {study!r} in {store.shown()} has trials", f"stored are {names}"
-        )
+        studies = list(dict.fromkeys(row.study for row in store.runs()))
+        stored = f"stored are {', '.join(studies) or 'none yet'}"
+        remedy = stored if study in studies else words.meant(study, studies, stored)
+        raise ComparisonError(f"no run of {study!r} in {store.shown()} has trials", remedy)
     runs, damaged = [], []
     for row in rows:
         try:

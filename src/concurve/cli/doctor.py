@@ -14,28 +14,21 @@ Looks at the machine for two seconds, changes nothing, and prints the command fo
 concurve machine check judges its CPUs and settings, and prints all that is known of it as JSON.
 """
 
-#: How long the load is looked at.
-LOOK_SECONDS = 2.0
-
 
 @click.command(
     "doctor", help=HELP, short_help="Say what this machine grants, and how to quieten it."
 )
 def verb() -> None:
     """Print what was found, with the command for each remedy."""
-    import time
-
-    from concurve.cli.machine import load_item, print_items
+    from concurve.cli.machine import load_item, present_load, print_items
     from concurve.cli.streams import tell, tell_beside
     from concurve.engine.local import LocalEngine
     from concurve.host import doctor, native
-    from concurve.host.load import load_over
     from concurve.host.machine import describe_machine
     from concurve.host.machine_check import sources
 
     facts = describe_machine()
-    load = load_over(LOOK_SECONDS, time.sleep)
-    quiet = [load_item(load), *doctor.quieting(facts)]
+    quiet = [load_item(present_load()), *doctor.quieting(facts)]
     granted = doctor.grants(facts, runner=native.runner())
     tell_beside("What matters most  ", doctor.foremost([*quiet, *granted]))
     tell("How quiet it is, and how to quieten it")

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from concurve.host.load import Load
     from concurve.host.machine_check import Item
 
-#: How long the load is looked at.
-LOOK_SECONDS = 1.0
+#: How long the load is looked at, here and by ``concurve doctor``.
+LOOK_SECONDS = 2.0
 
 HELP = """Describe this host and what it grants, and undo what killed runs have left.
 
@@ -28,7 +28,8 @@ Examples:
   concurve machine check
   concurve machine check --json
 
-concurve doctor says how to quieten the machine, and what it grants.
+Looks at the load for two seconds. concurve doctor shows it too, says how to quieten the machine,
+and what it grants.
 """
 
 
@@ -54,19 +55,16 @@ def verb() -> None:
 )
 @click.option("--json", is_flag=True, help="Print the facts as JSON.")
 def check(json: bool) -> None:
-    """Print what was found, one line each; the load of the machine over one second."""
-    import time
-
+    """Print what was found, one line each; the load of the machine over two seconds."""
     import msgspec
 
     from concurve.cli.streams import tell
     from concurve.engine.local import LocalEngine
-    from concurve.host.load import load_over
     from concurve.host.machine import describe_machine
     from concurve.host.machine_check import doubts
 
     facts = describe_machine()
-    load = load_over(LOOK_SECONDS, time.sleep)
+    load = present_load()
     if json:
         probes = LocalEngine().probes()
         found = {"machine": facts, "load": load._asdict(), "probes": probes}
@@ -74,6 +72,15 @@ def check(json: bool) -> None:
         return
     print_items([load_item(load), *doubts(facts)])
     tell("how to quieten it, and what it grants: concurve doctor")
+
+
+def present_load() -> Load:
+    """The load of the machine now."""
+    import time
+
+    from concurve.host.load import load_over
+
+    return load_over(LOOK_SECONDS, time.sleep)
 
 
 def load_item(load: Load) -> Item:
@@ -87,21 +94,22 @@ def load_item(load: Load) -> Item:
         if runs := sorted({it.run for it in load.seen if it.run is not None}):
             pids = words.listed([f"pid {run}" for run in runs])
             whom = words.verb(len(runs), "that concurve run", "those concurve runs")
-            remedy = f"{end}wait for {whom} ({pids}): concurve sweep --wait-quiet 30m …"
+            remedy = f"{end}wait for {whom} ({pids}): `concurve sweep --wait-quiet 30m …`"
         else:
-            remedy = f"{end}wait: concurve sweep --wait-quiet 5m …"
+            remedy = f"{end}wait: `concurve sweep --wait-quiet 5m …`"
         return Item("!!", "load now", says.what, remedy)
     return Item("ok", "load now", f"other processes use {load.foreign * 100:.1f} % of the CPU time")
 
 
 def print_items(items: list[Item]) -> None:
     """A line for each item, and one for its remedy."""
-    from concurve.cli.streams import tell, tell_beside
+    from concurve.cli.streams import tell_beside, tell_remedy
 
     for item in items:
-        tell_beside(f"{item.mark}  {item.name:<24} ", item.says)
+        head = f"{item.mark}  {item.name:<24} "
+        tell_beside(head, item.says)
         if item.remedy:
-            tell(f"    {'':<24}→ {item.remedy}")  # a command that is broken cannot be copied
+            tell_remedy(item.remedy, len(head))
 
 
 @verb.command("repair", help=REPAIR_HELP, short_help="Undo what killed runs have left.")

@@ -44,9 +44,17 @@ def verb(study: str | None, db: str | None) -> None:
         _print(_campaign(store, campaign))
         return
     if not rows:
-        note(f"no runs {f'of {study} ' if study else ''}in {store.shown()}")
+        note(f"no runs {f'of {study} ' if study else ''}in {store.shown()}{_meant(store, study)}")
         return
     _print(_runs(store, rows))
+
+
+def _meant(store: Store, study: str | None) -> str:
+    """The study that was meant by a name of none; empty where nothing is stored."""
+    from concurve.words import meant
+
+    studies = list(dict.fromkeys(row.study for row in store.runs(with_heads=False)))
+    return f"\n  try: {meant(study, studies)}" if study and studies else ""
 
 
 def _runs(store: Store, rows: list[RunRow]) -> Iterator[str]:

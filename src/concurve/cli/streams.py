@@ -8,7 +8,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 #: The exit code of a command whose reader has gone (128 + SIGPIPE), as shells show it.
@@ -143,6 +143,26 @@ def tell_beside(head: str, text: str) -> None:
         print_lines(lambda width: beside(head, clean_lines(text), width))
     else:
         tell(f"{head}{text}")
+
+
+def tell_remedy(text: str, room: int) -> None:
+    """Print what to do about the line before, after an arrow under its text, which begins in the
+    column ``room``, or further left where a terminal is narrow. A terminal shows it in its width,
+    and its commands as they can be copied."""
+    from concurve.report.console import Line, print_lines, with_commands
+    from concurve.report.format import clean_lines
+
+    if not sys.stdout.isatty():
+        tell(f"{' ' * (room - 1)}→ {text}")
+        return
+
+    def lines(width: int) -> Iterator[Line]:
+        indent = min(room - 1, width // 4) + len("→ ")
+        for index, line in enumerate(with_commands(clean_lines(text), width, " " * indent)):
+            arrow = f"{'→ ':>{indent}}{line.plain[indent:]}"
+            yield line if index else Line(arrow, line.style)
+
+    print_lines(lines)
 
 
 def say(text: str) -> None:

@@ -157,6 +157,7 @@ def _of_tool(entry: Any, target: str, where: str) -> Iterator[Any]:
             "pattern": extract.pattern,
             "combine": extract.combine,
             "optional": extract.optional,
+            "zero_unprinted": extract.zero_unprinted,
         }
 
 

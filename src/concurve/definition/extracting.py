@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from concurve.definition.failures import default_failures
 from concurve.definition.indicator_names import IndicatorName, split_name
 from concurve.definition.measured import MEASURED
-from concurve.definition.starters import last_started
+from concurve.definition.starters import last_started, started
 from concurve.definition.study import Extract, Indicator
 from concurve.definition.units import is_rate
 from concurve.errors import StudyError
@@ -149,7 +149,7 @@ def tool_of(command: Sequence[str]) -> str | None:
     named = [
         name
         for name, entry in _table().items()
-        if program in entry.get("programs", [name])
+        if program in _programs(name)
         and ("only" not in entry or _tests(words) & set(entry["only"]))
     ]
     # What is read of one test comes before what is read of the others.
@@ -171,6 +171,34 @@ def _tests(words: Sequence[str]) -> set[str]:
 def is_of_tool(extract: Extract, tool: str) -> bool:
     """Is it one of the figures that are known of a tool?"""
     return extract.pattern in {figure["pattern"] for figure in _table()[tool]["figures"]}
+
+
+def misread(extract: Extract, command: Sequence[str]) -> tuple[list[str], str, list[str]] | None:
+    """The tools whose figure this is, the program that a command line starts, and the tools by
+    which its output is read, where these are others. ``None`` for a script and any program of
+    which nobody knows what it prints, and where the command line names a tool of the figure."""
+    words = started(command)
+    if extract.optional or not words:
+        return None
+    program = PurePath(words[0]).name
+    read_by = [name for name in _table() if program in _programs(name)]
+    meant_by = [name for name, entry in _table().items() if _first(entry) == extract.pattern]
+    named = {PurePath(word).name for text in words[1:] for word in text.split()}
+    also = named & {it for name in meant_by for it in _programs(name)}
+    if not read_by or not meant_by or also or set(meant_by) & set(read_by):
+        return None
+    return meant_by, program, read_by
+
+
+def _programs(tool: str) -> list[str]:
+    programs: list[str] = _table()[tool].get("programs", [tool])
+    return programs
+
+
+def _first(entry: dict[str, Any]) -> str:
+    """The pattern of the primary figure of a tool, by which its output is known."""
+    pattern: str = entry["figures"][0]["pattern"]
+    return pattern
 
 
 def parse_named_direction(text: str) -> tuple[str, Direction]:
@@ -258,6 +286,7 @@ def _known(tool: str, role: str) -> Iterator[Extraction]:
             role=role,
             combine=figure.get("combine", "last"),
             optional=place > 0,
+            zero_unprinted=figure.get("zero_unprinted", False),
         )
         indicator = Indicator(
             name=name,

@@ -69,6 +69,7 @@ class Extract(_Frozen, frozen=True):
 
     ``role`` is the role whose output is read, the measured one if empty; the figure of another role
     is named after it: ``load.tps``. ``optional``: an output without it is no error.
+    ``zero_unprinted``: nor is it unknown there, since the program prints it only where it is not 0.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Extract(_Frozen, frozen=True):
     role: str = ""
     combine: Literal["last", "sum"] = "last"
     optional: bool = False
+    zero_unprinted: bool = False
 
 
 class Role(_Frozen, frozen=True):

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from concurve.definition.attaching import CONTAINER_ID, parse_attach
+from concurve.definition.extracting import misread
 from concurve.definition.failures import WORDS
-from concurve.definition.indicator_names import split_name
+from concurve.definition.indicator_names import IndicatorName, split_name
 from concurve.definition.inventory import ANY, EACH, HOST_PREFIX, host_names, is_each
 from concurve.definition.level_parts import check_lists, check_parts, part_names
 from concurve.definition.measured import MEASURED
@@ -35,7 +36,7 @@ from concurve.definition.templates import NAME, check_placeholders, placeholders
 from concurve.definition.units import base_unit, converted_unit, is_rate, only_time
 from concurve.errors import StudyError
 from concurve.terms import Level
-from concurve.words import meant
+from concurve.words import listed, meant
 
 #: Runs are stored and requested under this name.
 _STUDY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -76,6 +77,7 @@ def check(study: Study, where: Origins) -> None:
         placed = [(_place(item, where), item.text) for item in found]
         check_lists(study.level_parts, placed, arguments=lists_allowed)
     _check_extracts(study, where)
+    _check_tools(study, where)
     _check_efforts(study, where)
     _check_roles(study, where)
     _check_containers(study, where)
@@ -259,6 +261,23 @@ def _check_extracts(study: Study, where: Origins) -> None:
             )
         if units:
             _check_unit(extract, place)
+
+
+def _check_tools(study: Study, where: Origins) -> None:
+    """Refuse to read what one tool prints by the figures of another."""
+    roles = {role.name: role for role in study.roles}
+    for extract in study.extracts:
+        found = misread(extract, roles[extract.role or study.target].command)
+        if found is None:
+            continue
+        meant_by, program, read_by = found
+        names = [str(IndicatorName(extract.role, name)) for name in read_by]
+        option = "--extract {}" if where.is_command_line else 'tool = "{}"'
+        raise StudyError(
+            f"{_extract_place(extract, where)}: this figure is printed by "
+            f"{listed(meant_by, 'or')}, and the command starts {program}",
+            listed([option.format(name) for name in names], "or"),
+        )
 
 
 def _check_unit(extract: Extract, place: str) -> None:

@@ -157,6 +157,7 @@ class IndicatorTable(Table, frozen=True):
     pattern: str | None = None
     combine: Literal["last", "sum"] = "last"
     optional: bool = False
+    zero_unprinted: bool = False
 
     other_words: ClassVar[dict[str, str]] = {
         "direction": 'better = "higher" or "lower"',
@@ -279,6 +280,7 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
                 role=role_of(item.name, [role.name for role in file.roles]),
                 combine=item.combine,
                 optional=item.optional,
+                zero_unprinted=item.zero_unprinted,
             )
             for item in file.indicators
             if item.pattern is not None

@@ -24,7 +24,7 @@ _GUEST = Item(
     "virtual machine",
     "the host sets the clock of the CPUs, which may vary, and may take them away: trials that "
     "lose CPU time are repeated, and a run warns where all settings change alike",
-    "nothing in it ends that: measure at another hour, or wait: concurve sweep --wait-quiet 5m …",
+    "nothing in it ends that: measure at another hour, or wait: `concurve sweep --wait-quiet 5m …`",
 )
 
 #: A machine of fewer has none that a measurement could have for itself.
@@ -78,7 +78,7 @@ def _cpus(facts: dict[str, Any]) -> Item:
     online = facts.get("topology", {}).get("cpus", len(allowed))
     says = f"{len(allowed)} of {online} CPUs: {as_list(allowed)}"
     if len(allowed) < online:
-        return Item("!!", "CPUs", says, f"taskset -c 0-{online - 1} concurve …")
+        return Item("!!", "CPUs", says, f"`taskset -c 0-{online - 1} concurve …`")
     return Item("ok", "CPUs", says)
 
 
@@ -90,7 +90,7 @@ def _quota(root: Path) -> Item:
         "!!",
         "CPU quota",
         f"{quota:g} CPUs: beyond them the cgroup throttles",
-        "docker run --cpus=N …, or for a unit: systemctl set-property UNIT CPUQuota=",
+        "`docker run --cpus=N …`, or for a unit: `systemctl set-property UNIT CPUQuota=`",
     )
 
 
@@ -104,7 +104,7 @@ def _nice(may_raise: bool) -> Item:
         "--",
         "nice",
         "0 to 19: --nice below 0 is refused",
-        _remedy("sudo setcap cap_sys_nice+ep $(command -v concurve-trial)"),
+        _remedy("`sudo setcap cap_sys_nice+ep $(command -v concurve-trial)`"),
     )
 
 
@@ -123,8 +123,8 @@ def _realtime(may_raise: bool) -> Item:
 def _remedy(of_a_user: str) -> str:
     """How priorities are granted: to root, who lacks them in a container, or to a user."""
     if os.geteuid() == 0:
-        return "docker run --cap-add SYS_NICE …; rootless containers cannot grant it"
-    return f"sudo concurve …, or {of_a_user}"
+        return "`docker run --cap-add SYS_NICE …`; rootless containers cannot grant it"
+    return f"`sudo concurve …`, or {of_a_user}"
 
 
 def _may_raise(root: Path, runner: Path | None) -> bool:
@@ -162,7 +162,7 @@ def _memory(facts: dict[str, Any]) -> Item:
         "!!",
         "memory",
         f"{says}, limited to {int(limit) / 2**30:.1f} GiB by the cgroup",
-        "docker run --memory=SIZE …, or for a unit: systemctl set-property UNIT MemoryMax=",
+        "`docker run --memory=SIZE …`, or for a unit: `systemctl set-property UNIT MemoryMax=`",
     )
 
 
@@ -175,7 +175,7 @@ def _governor(facts: dict[str, Any]) -> Item:
         "!!",
         "frequency governor",
         f"{facts['governor']}: the frequency follows the load",
-        "sudo cpupower frequency-set -g performance",
+        "`sudo cpupower frequency-set -g performance`",
     )
 
 
@@ -190,7 +190,7 @@ def _boost(facts: dict[str, Any], root: Path) -> Item:
         "!!",
         "boost",
         "on: the frequency depends on how many CPUs are busy, and on their temperature",
-        f"echo {value} | sudo tee /{_CPU}/{file}",
+        f"`echo {value} | sudo tee /{_CPU}/{file}`",
     )
 
 
@@ -203,7 +203,7 @@ def _smt(facts: dict[str, Any]) -> Item:
         "!!",
         "SMT",
         "on: two CPUs share a core, so the second half of the CPUs adds less",
-        f"echo off | sudo tee /{_CPU}/smt/control",
+        f"`echo off | sudo tee /{_CPU}/smt/control`",
     )
 
 
@@ -217,7 +217,7 @@ def _isolation(facts: dict[str, Any], root: Path) -> Item:
     # The kernel takes them out of the CPUs that a process is given at its start.
     use = f"taskset -c 0-{online - 1} concurve … --cpus"
     if isolated:
-        return Item("ok", "isolated CPUs", f"{isolated}: use them by {use} {isolated}")
+        return Item("ok", "isolated CPUs", f"{isolated}: use them by `{use} {isolated}`")
     if len(allowed) < CPUS_TO_SPARE:
         return Item("--", "isolated CPUs", "none; it takes four CPUs to spare some")
     last = as_list(allowed[len(allowed) // 2 :])
@@ -225,7 +225,7 @@ def _isolation(facts: dict[str, Any], root: Path) -> Item:
         "--",
         "isolated CPUs",
         "none: other processes run on every CPU",
-        f"isolcpus={last} nohz_full={last} on the kernel's command line, then {use} {last}",
+        f"`isolcpus={last} nohz_full={last}` on the kernel's command line, then `{use} {last}`",
     )
 
 
@@ -240,12 +240,14 @@ def _cgroup(facts: dict[str, Any]) -> Item:
     others, ours = as_list(allowed[: len(allowed) // 2]), as_list(allowed[len(allowed) // 2 :])
     if version == 2:
         command = (
-            f"sudo systemctl set-property --runtime user.slice AllowedCPUs={others}; the same for "
-            f"system.slice; then sudo systemd-run --scope --slice=measure -p AllowedCPUs={ours} "
-            "concurve …"
+            f"`sudo systemctl set-property --runtime user.slice AllowedCPUs={others}`; the same "
+            "for system.slice; then "
+            f"`sudo systemd-run --scope --slice=measure -p AllowedCPUs={ours} concurve …`"
         )
     else:
-        command = f"sudo cset shield --cpu {ours} --kthread on; then sudo cset shield -e concurve …"
+        command = (
+            f"`sudo cset shield --cpu {ours} --kthread on`; then `sudo cset shield -e concurve …`"
+        )
     return Item("--", "cgroup", f"{says}: keeps other processes off some CPUs", command)
 
 

@@ -97,7 +97,7 @@ def _governor(facts: dict[str, Any], absent: dict[str, str]) -> Item:
     if facts["governor"] == "performance":
         return Item("ok", "frequency governor", "performance")
     return Item("!!", "frequency governor", facts["governor"],
-                "cpupower frequency-set -g performance")  # fmt: skip
+                "`cpupower frequency-set -g performance`")  # fmt: skip
 
 
 def _setting(
@@ -114,8 +114,8 @@ def _smt(facts: dict[str, Any], absent: dict[str, str]) -> Item:
         return Item("--", "SMT", absent.get("smt", "not read"))
     if facts["smt"] == "on":
         return Item("!!", "SMT", "on: two CPUs may share a core",
-                    "--cpus with one CPU a core, or echo off > "
-                    "/sys/devices/system/cpu/smt/control")  # fmt: skip
+                    "--cpus with one CPU a core, or `echo off > "
+                    "/sys/devices/system/cpu/smt/control`")  # fmt: skip
     return Item("ok", "SMT", facts["smt"])
 
 

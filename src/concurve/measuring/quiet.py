@@ -292,7 +292,7 @@ def end_these(load: Load, then: str) -> str:
     others = [it.pid for it in strangers if is_apart(it.pid)] if has_autogroups() else []
     same = [it.pid for it in strangers if it.pid not in others and it.nice < _LOWEST]
     them = words.verb(len(strangers), "it", "them")
-    how = lowest_priority(same, others)
+    how = [f"`{command}`" for command in lowest_priority(same, others)]
     other = f", or give {them} the lowest priority ({'; '.join(how)})" if how else ""
     return f"end {whom}{other}{then}"
 

@@ -93,6 +93,8 @@ def measure(record: TrialRecord, asked: Asked, work_level: float | None = None) 
     if record.role(target) is not None:
         operations = operations_of(record, asked, result.values, work_level)
         _rates(result, operations, work_level)
+        if asked.roles.subject != target and operations is not None:
+            _of_server(result, asked.roles.subject, operations)
     return result
 
 
@@ -105,6 +107,9 @@ def _extract(extract: Extract, role: RoleRecord | None, result: Measures) -> Non
     try:
         result.values[extract.name] = extracted(extract, role)
     except MissedExtractError as missed:
+        if extract.zero_unprinted and not missed.reason:
+            result.values[extract.name] = 0.0
+            return
         if not extract.optional:
             raise
         result.absent[extract.name] = missed.reason or "the output does not have it"
@@ -206,6 +211,17 @@ def _rates(result: Measures, operations: float | None, work_level: float | None)
             values[name] = values[of] / operations
         else:
             result.absent[name] = result.absent.get(of, "not read")
+
+
+def _of_server(result: Measures, server: str, operations: float) -> None:
+    """The CPU time that an operation took of the server which the measured role loads."""
+    name, of = f"{server}.cpu_seconds_per_operation", f"{server}.cpu_seconds"
+    if operations == 0:
+        result.absent[name] = NOTHING_DONE
+    elif of in result.values:
+        result.values[name] = result.values[of] / operations
+    elif of in result.absent:
+        result.absent[name] = result.absent[of]
 
 
 def cpu_figures(record: TrialRecord) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +24,11 @@ _ASCII = str.maketrans(
     | {"█": "#", "░": "."}
     | {"α": "alpha", "β": "beta", "γ": "gamma", "√": "sqrt", "∞": "inf", "≤": "<=", "−": "-"}
 )
+
+#: The words of a text, and its commands in backticks with what touches them.
+_WITH_COMMANDS = re.compile(r"(?:[^\s`]*`[^`]*`)+[^\s`]*|\S+")
+#: How a line of a shell ends that the next one continues.
+_CONTINUES = " \\"
 
 
 class Line(NamedTuple):
@@ -108,6 +114,38 @@ def wrapped(text: Line, width: int, indent: str = "") -> Iterator[Line]:
             line += glue + piece
     if line.strip():
         yield Line(line, text.style)
+
+
+def with_commands(text: str, width: int, indent: str) -> Iterator[Line]:
+    """A text over as many lines as it needs, all indented. A command, which stands in backticks, is
+    broken only where a line does not hold it, and so that a shell reads it as one."""
+    room = width - cell_len(indent)
+    line = ""
+    for word in _WITH_COMMANDS.findall(text):
+        if line and cell_len(line) + 1 + cell_len(word) > room:
+            yield Line(indent + line)
+            line = ""
+        *full, rest = _continued(word, room) if "`" in word else _pieces(word, room)
+        yield from (Line(indent + piece) for piece in full)
+        line = f"{line} {rest}" if line else rest
+    if line:
+        yield Line(indent + line)
+
+
+def _continued(command: str, room: int) -> Iterator[str]:
+    """A command in as many lines as it needs, each but the last with the backslash at its end that
+    continues it."""
+    if cell_len(command) <= room:
+        yield command
+        return
+    line, *words = command.split(" ")
+    for word in words:
+        if cell_len(line) + 1 + cell_len(word) + len(_CONTINUES) > room:
+            yield line + _CONTINUES
+            line = word
+        else:
+            line += f" {word}"
+    yield line
 
 
 def as_printed(text: Line, width: int, indent: str = "") -> Iterator[Line]:

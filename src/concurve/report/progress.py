@@ -37,6 +37,8 @@ _SHOWN_OF_A_CAUSE = 3
 
 #: A longer cause is shown by its first clauses.
 _CAUSE_CHARS = 200
+#: Any other one in a line of the terminal, or of so many columns where that is narrower.
+_CAUSE_MIN = 72
 
 # A narrower terminal gets no bar.
 _WIDTH_OF_BAR = 60
@@ -102,10 +104,12 @@ class _Line(NamedTuple):
         return [*map(str, lines), str(shortened)]
 
 
-def _shortened(text: str) -> str:
-    """A cause without its last clauses, if it is long: the report has all of it."""
-    at = text.rfind("; ", 0, _CAUSE_CHARS) if len(text) > _CAUSE_CHARS else 0
-    return f"{text[:at]} (concurve show last --rejected has all of it)" if at > 0 else text
+def _shortened(text: str, width: int) -> str:
+    """A cause in a line, and no more than its first clauses if it is long: what the report shows
+    below its table has all of it."""
+    if len(text) > _CAUSE_CHARS and (at := text.rfind("; ", 0, _CAUSE_CHARS)) > 0:
+        return f"{text[:at]} (concurve show last --rejected has all of it)"
+    return cut(text, width)
 
 
 class Progress:
@@ -226,7 +230,7 @@ class Progress:
         if not again and kind == words.cause("program_failed"):
             text = f"{setting}: {cause}"  # it says that it failed
         if self._rejects[kind] <= _SHOWN_OF_A_CAUSE:
-            self.note(_shortened(text))
+            self.note(_shortened(text, max(self._room(), _CAUSE_MIN)))
         elif self._rejects[kind] == _SHOWN_OF_A_CAUSE + 1:
             self.note(
                 f"more trials for this cause ({kind}) are counted in the result, not shown here"

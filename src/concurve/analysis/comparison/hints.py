@@ -62,7 +62,7 @@ def verdicts_by_cpu_time(
             continue
         for own in cells:
             if own.parameters == cell.parameters and _is_open_by_wall_time(own, pairs):
-                said[_verdict(cell, base, effect, _why(own, pairs))] = cell
+                said[_verdict(cell, base, effect, _why(own))] = cell
     return said
 
 
@@ -71,15 +71,11 @@ def _is_open_by_wall_time(cell: CellComparison, told: ToldByCpuTime) -> bool:
     return is_open and (cell.is_doubted or told.quiet < told.pairs)
 
 
-def _why(cell: CellComparison, told: ToldByCpuTime) -> str:
-    """Why a cell is told by CPU time."""
+def _why(cell: CellComparison) -> str:
+    """Why a cell is told by CPU time. How many pairs were quiet is a warning of the comparison."""
     if cell.is_doubted:
         return "the wall time is in doubt"
-    are = words.verb(told.quiet, "was", "were")
-    return (
-        f"{words.count_of(told.quiet, told.pairs, 'pair')} {are} quiet, too few to decide by wall "
-        "time"
-    )
+    return "too few pairs were quiet to decide by wall time"
 
 
 def with_verdicts(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from concurve import words
 from concurve.findings.cells import FailureOutput, Reject, on_hosts
@@ -49,6 +51,33 @@ def output(failure: FailureOutput) -> Section:
     return Section(
         f"End of {failure.stream} of role {failure.role} ({where})",
         tuple(Code(line) for line in failure.lines),
+    )
+
+
+def quoted_once(findings: Findings, outputs: Sequence[FailureOutput]) -> Findings:
+    """The findings without the lines of failed programs that stand in the outputs below them, and
+    the reason of a run that failed without the note of the cell that it quotes."""
+    if not outputs:
+        return findings
+
+    def briefly(text: str) -> str:
+        for line in (line.strip() for output in outputs for line in output.lines):
+            if line and text.endswith(f": {line}"):
+                return f"{text.removesuffix(line)}see below"
+        return text
+
+    def reason(text: str) -> str:
+        for cell in findings.cells:
+            if cell.note and text.endswith(f": {cell.note}"):
+                return f"{text.removesuffix(cell.note)}{fmt.setting(cell.parameters)}"
+        return briefly(text)
+
+    run = findings.run
+    return replace(
+        findings,
+        run=replace(run, reason=reason(run.reason)),
+        cells=tuple(replace(cell, note=briefly(cell.note)) for cell in findings.cells),
+        rejects=tuple(replace(it, detail=briefly(it.detail)) for it in findings.rejects),
     )
 
 
@@ -105,19 +134,48 @@ def _counted(findings: Findings, with_doubts: bool = True) -> Iterator[str]:
 
 
 def _each(findings: Findings) -> Iterator[Paragraph]:
-    """``n=2 trial 1, n=2 trial 1 attempt 2: was not ready: …``: the trials that were not used, then
-    ``in use: n=2 trial 3: …`` those in doubt; those of one cause and detail together."""
+    """``trial 1 of n=1; trials 3, 7-11 of n=2: was not ready: …``: the trials that were not used,
+    then ``in use: trial 3 of n=2: …`` those in doubt; those of one reason together. Figures of a
+    disturbance differ in each trial: of each cell the first one's are shown."""
     for lead, is_used in (("", False), ("in use: ", True)):
         items = [item for item in findings.rejects if item.used is is_used]
-        alike: dict[str, list[str]] = {}
+        alike: dict[tuple[str, ...], list[Reject]] = {}
         for item in items[:_LISTED_MAX]:
-            again = f" attempt {item.attempt + 1}" if item.attempt else ""
-            which = f"{fmt.setting(item.parameters)} trial {item.block + 1}{again}".lstrip()
-            alike.setdefault(words.why(item.cause, item.detail), []).append(which)
-        for why, trials in alike.items():
-            yield Paragraph(why, lead=lead + ", ".join(trials))
+            own = fmt.setting(item.parameters) if item.cause in words.DISTURBANCES else item.detail
+            alike.setdefault((item.cause, own), []).append(item)
+        for these in alike.values():
+            first, details = these[0], {item.detail for item in these}
+            detail = first.detail if len(details) == 1 else f"the first: {first.detail}"
+            yield Paragraph(words.why(first.cause, detail), lead=lead + _which(these))
         if len(items) > _LISTED_MAX:
             yield Paragraph(f"{lead}and {len(items) - _LISTED_MAX:,} more", Tone.SOFT)
+
+
+def _which(rejects: Sequence[Reject]) -> str:
+    """``trials 3, 7-11 of threads=2``, with ``(8 attempts)`` where some were made again."""
+    cells: dict[str, list[Reject]] = {}
+    for item in rejects:
+        cells.setdefault(fmt.setting(item.parameters), []).append(item)
+    named = []
+    for setting, own in cells.items():
+        numbers = sorted({item.block + 1 for item in own})
+        attempts = f" ({len(own)} attempts)" if len(own) > len(numbers) else ""
+        what = words.verb(len(numbers), "trial", "trials")
+        of = f" of {setting}" if setting else ""
+        named.append(f"{what} {_numbered(numbers)}{of}{attempts}")
+    return "; ".join(named)
+
+
+def _numbered(numbers: Sequence[int]) -> str:
+    """Ascending numbers, three or more in a row as the first and the last: ``3, 7-11``."""
+    rows: list[list[int]] = []
+    for number in numbers:
+        if rows and rows[-1][-1] == number - 1:
+            rows[-1].append(number)
+        else:
+            rows.append([number])
+    parts = [f"{row[0]}-{row[-1]}" if len(row) > 2 else ", ".join(map(str, row)) for row in rows]
+    return ", ".join(parts)
 
 
 def _with_and_without(findings: Findings) -> Table:

@@ -110,8 +110,11 @@ def brief_sections(
 ) -> Iterator[Section | None]:
     """The sections of a brief report in their order. They take the figures of the cells: nothing
     else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
+    findings = rejected.quoted_once(findings, outputs)
     yield overview.answers(findings, limits, room)
-    table = figures.brief(findings, terse=not room.doubts, counted=room.figures, legend=room.legend)
+    # All of them follow.
+    counted = room.figures and Topic.FIGURES not in topics
+    table = figures.brief(findings, terse=not room.doubts, counted=counted, legend=room.legend)
     said = overview.warnings(
         findings,
         room,
