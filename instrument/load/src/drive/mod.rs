@@ -1,6 +1,7 @@
 //! Drives the sessions: the main thread gives workers (threads or processes) one task after the
 //! other, and each counts what its sessions do.
 
+mod alarm;
 mod engine_client;
 mod event_loop;
 mod greatest;
