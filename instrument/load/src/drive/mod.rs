@@ -6,6 +6,7 @@ mod engine_client;
 mod event_loop;
 mod greatest;
 mod open_loop;
+mod prefill;
 mod recorder;
 mod run;
 mod session;
@@ -14,6 +15,7 @@ mod simulated;
 mod worker;
 mod workers;
 
+pub use prefill::fill;
 pub use run::{HEAD_START_NS, report_edge, run};
 pub use worker::run_child;
 pub use workers::{Workers, raise_open_file_limit};

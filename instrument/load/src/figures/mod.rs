@@ -268,16 +268,21 @@ impl Figures {
         }
     }
 
-    /// Answers that held nothing, where a kind of transaction had no other: a server does other work for
-    /// what is there.
+    /// Answers that held nothing, where they are most of those to a kind of transaction: a server does other
+    /// work for what is there.
     fn empty_answers(&self, kinds: &[TransactionKind]) -> Option<String> {
-        let is_empty = |it: &KindTally| it.empty > 0 && it.empty == it.answered();
+        let is_empty = |it: &KindTally| 2 * it.empty > it.answered();
         let found = kinds
             .iter()
             .zip(&self.all.kinds)
             .filter(|it| is_empty(it.1));
         let found: Vec<_> = found.collect();
-        let answers: u64 = found.iter().map(|it| it.1.empty).sum();
+        let empty: u64 = found.iter().map(|it| it.1.empty).sum();
+        let answers: u64 = found.iter().map(|it| it.1.answered()).sum();
+        let share = match empty == answers {
+            true => "all".to_owned(),
+            false => format!("{} of", percent(empty as f64 / answers as f64)),
+        };
         let of = match kinds.len() {
             1 => String::new(),
             _ => {
@@ -285,9 +290,9 @@ impl Figures {
                 format!(" to {}", names.join(" and "))
             }
         };
-        (answers > 0).then(|| {
+        (empty > 0).then(|| {
             format!(
-                "all {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing; make them first, or ask for some that exist with a --command of your own",
+                "{share} {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing; make them first (--prefill sets keys), or ask for some that exist with a --command of your own",
                 count(answers as f64)
             )
         })
