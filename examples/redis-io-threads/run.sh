@@ -18,7 +18,7 @@ for threads in 1 4; do
     wait_for redis-cli -p "$port" ping
     concurve sweep --name "io$threads" -P clients 16,64 --effort quick --max-time 40s --attach "$SERVER" \
         --primary rate_per_second -- \
-        concurve load "redis://127.0.0.1:$port" --workload get --sessions {clients} --duration 0.7s
+        concurve load "redis://127.0.0.1:$port" --workload get --prefill --sessions {clients} --duration 0.7s
 done
 concurve compare io1 io4
 check compared io1 io4 --right slower,same
@@ -27,5 +27,5 @@ check compared io1 io4 --right slower,same
 concurve sweep -P io-threads 1,4 --effort quick --max-time 40s --primary rate_per_second \
     --server "taskset -c $cpu redis-server --port {free_port} --io-threads {io-threads} --save ''" \
     --ready tcp:{free_port} -- \
-    concurve load redis://127.0.0.1:{free_port} --workload get --sessions 64 --duration 0.7s
+    concurve load redis://127.0.0.1:{free_port} --workload get --prefill --sessions 64 --duration 0.7s
 check best last --by rate_per_second --right 1

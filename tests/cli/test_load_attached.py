@@ -57,12 +57,19 @@ def test_what_an_attached_server_used_is_told() -> None:
     [
         (1.32, 0.64, 2, "the 2 CPUs are used up: server 1.32, load 0.64"),
         (0.40, 0.55, 1, "the CPU of this machine is used up: server 0.40, load 0.55"),
-        (0.95, 0.50, 2, ""),
+        (
+            0.95,
+            0.50,
+            2,
+            "one busy thread of the server (python); CPUs used: server 0.95, load 0.50",
+        ),
+        (0.45, 0.92, 4, "one busy thread of the load (python); CPUs used: server 0.45, load 0.92"),
+        (0.85, 0.50, 2, ""),
         (1.32, 0.64, 4, ""),
         (None, 0.64, 2, ""),
     ],
 )
-def test_cpus_that_server_and_load_use_up_are_named_as_the_limit(
+def test_what_server_and_load_use_up_is_named_as_the_limit(
     server: float | None, client: float, cpus: int, said: str
 ) -> None:
     served = decode_record(GOLDEN.read_bytes()).roles[0]
@@ -72,7 +79,14 @@ def test_cpus_that_server_and_load_use_up_are_named_as_the_limit(
         used = None if share is None else round(share * phase.wall_ns)
         usage = msgspec.structs.replace(phase.usage, cpu_ns=used)
         phase = msgspec.structs.replace(phase, usage=usage)
-        return msgspec.structs.replace(served, phases=(phase,))
+        (first, *_) = served.threads.listed
+        # What is more than a CPU was used by two threads, each as much as the other.
+        part = (served.usage.cpu_ns or 0) // (2 if (share or 0) > 1 else 1)
+        first = msgspec.structs.replace(
+            first, usage=msgspec.structs.replace(first.usage, cpu_ns=part)
+        )
+        threads = msgspec.structs.replace(served.threads, listed=(first, first))
+        return msgspec.structs.replace(served, phases=(phase,), threads=threads)
 
     lines = list(server_lines(using(server), using(client), cpus))
     limits = [line.split(None, 1)[1] for line in lines if line.startswith("  limit ")]

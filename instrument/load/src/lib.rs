@@ -103,6 +103,9 @@ fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Failures> {
     if arguments.dataset.init_only {
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(filling) = &plan.prefill {
+        drive::fill(filling, stop)?;
+    }
     let (mut code, mut verified) = (ExitCode::SUCCESS, None);
     match &plan.goal {
         Goal::Load(load) => {

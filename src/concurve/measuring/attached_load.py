@@ -191,8 +191,9 @@ def _busy_threads(served: RoleRecord) -> Iterator[tuple[ThreadRecord, float]]:
 
 
 def limit_line(served: RoleRecord, load: RoleRecord | None, cpus: int) -> str:
-    """What limits the server where its figures and those of the load alone show it: all ``cpus``
-    of the machine are used up. Empty where they do not."""
+    """What limits rate and latencies where the figures of the server and of the load alone show it:
+    all ``cpus`` of the machine are used up, or one thread of either is busy. Empty where they do
+    not."""
     if load is None:
         return ""
     used = []
@@ -200,11 +201,28 @@ def limit_line(served: RoleRecord, load: RoleRecord | None, cpus: int) -> str:
         if usage.cpu_ns is None or wall == 0:
             return ""
         used.append(usage.cpu_ns / wall)
-    if sum(used) < _CPUS_USED_UP * cpus:
-        return ""
     server, client = used
-    machine = "the CPU of this machine is" if cpus == 1 else f"the {cpus} CPUs are"
-    return f"  limit             {machine} used up: server {server:.2f}, load {client:.2f}"
+    shares = f"server {server:.2f}, load {client:.2f}"
+    if sum(used) >= _CPUS_USED_UP * cpus:
+        machine = "the CPU of this machine is" if cpus == 1 else f"the {cpus} CPUs are"
+        what = f"{machine} used up: {shares}"
+    elif name := _busy_thread(served, server):
+        what = f"one busy thread of the server ({name}); CPUs used: {shares}"
+    elif name := _busy_thread(load, client):
+        what = f"one busy thread of the load ({name}); CPUs used: {shares}"
+    else:
+        return ""
+    return f"  limit             {what}"
+
+
+def _busy_thread(role: RoleRecord, used: float) -> str:
+    """The name of the thread that was busy in the measured time, in which the role used so many
+    CPUs; empty if none was. A thread has the same part of the CPU time there as in all of it."""
+    if not role.usage.cpu_ns or not role.threads.listed:
+        return ""
+    first = role.threads.listed[0]
+    share = (first.usage.cpu_ns or 0) / role.usage.cpu_ns
+    return first.name if share * used >= _CPUS_USED_UP else ""
 
 
 def server_lines(

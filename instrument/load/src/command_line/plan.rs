@@ -16,7 +16,7 @@ use crate::plan::{
 };
 use crate::protocol::Password;
 use crate::together::{Meeting, Token};
-use crate::workload::Selection;
+use crate::workload::{Prefill, Selection};
 
 /// Of the hash of Fowler, Noll and Vo.
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
@@ -38,8 +38,11 @@ impl Arguments {
         address.set_password(self.password()?)?;
         let run_id = self.run_id.clone().unwrap_or_else(new_run_id);
         let language = address.language();
-        let Selection { workload, dataset } =
-            self.workload.select(language, self.pipeline, &run_id)?;
+        let Selection {
+            workload,
+            dataset,
+            prefill,
+        } = self.workload.select(language, self.pipeline, &run_id)?;
         if dataset.is_none() && self.dataset.is_any() {
             return Err(Error::Usage(
                 "--init, --verify and --ledger are for the named workloads of databases: others have no data of their own".to_owned(),
@@ -52,10 +55,12 @@ impl Arguments {
             command: self.naming_the_server(),
         });
         let phase_marking = self.phase_marking(&address)?;
+        let prefill = prefill.map(|it| Arc::new(self.prefilling(&address, it, &run_id)));
         let target = address.target(&*workload, self.connect_timeout);
         Ok(Plan {
             workload,
             dataset,
+            prefill,
             phase_marking,
             sessions: self.sessions,
             runners: match &target {
@@ -71,6 +76,40 @@ impl Arguments {
             run_id,
             logs_requests: self.log_requests.is_some(),
         })
+    }
+
+    /// The load that sets each key once, as fast as one session can.
+    fn prefilling(&self, address: &Address, prefill: Prefill, run_id: &str) -> Plan {
+        let Prefill {
+            workload,
+            keys,
+            pipeline,
+        } = prefill;
+        let load = Load {
+            pace: AskedPace::Given(Pace::Closed { think_ns: 0 }),
+            end: End::Transactions {
+                number: keys.unwrap_or(self.sessions),
+                within_ns: None,
+            },
+            warm_up_ns: 0,
+            ramp_ns: 0,
+        };
+        Plan {
+            target: address.clone().target(&*workload, self.connect_timeout),
+            workload,
+            dataset: None,
+            prefill: None,
+            phase_marking: None,
+            sessions: 1,
+            runners: Runners::Threads(1),
+            pipeline,
+            spin_ns: 0,
+            goal: Goal::Load(load),
+            seed: self.seed,
+            first_session: 0,
+            run_id: run_id.to_owned(),
+            logs_requests: false,
+        }
     }
 
     /// The beginning of a command line for the same server. An address has no password.

@@ -9,10 +9,11 @@ use concurve_clock::monotonic_ns;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rustix::buffer::spare_capacity;
-use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
+use super::alarm::{Alarm, timespec};
 use super::open_loop::{Due, OpenLoop};
 use super::recorder::{Outstanding, Recorder, Traffic, WorkerMessage};
 use super::session::{ScheduledTransaction, Session};
@@ -25,8 +26,9 @@ use crate::workload::draw_kind;
 
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 256;
-/// Event data of the request to stop; other events have the index of a session.
+/// Event data of the request to stop, and of the alarm; other events have the index of a session.
 const STOP: u64 = u64::MAX;
+const ALARM: u64 = u64::MAX - 1;
 const AT_ONCE: Timespec = timespec(0);
 
 /// Connects the sessions of a client thread, then does one task after the other.
@@ -53,6 +55,8 @@ struct EventLoop<'a> {
     plan: &'a Plan,
     thread: u64,
     epoll: OwnedFd,
+    /// Wakes the thread when something is due.
+    alarm: Alarm,
     sessions: Vec<Session>,
     random: SmallRng,
     recorder: Recorder,
@@ -74,10 +78,12 @@ impl<'a> EventLoop<'a> {
         stop: &Stop,
     ) -> Result<Self, Error> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(poll_error)?;
+        let alarm = Alarm::on(&epoll, ALARM).map_err(poll_error)?;
         let mut client = Self {
             plan,
             thread,
             epoll,
+            alarm,
             sessions: Vec::new(),
             random: SmallRng::seed_from_u64(plan.seed ^ (thread << 32)),
             recorder: Recorder::new(plan, 0, &[]),
@@ -160,6 +166,10 @@ impl<'a> EventLoop<'a> {
             self.wait(&mut events)?;
             for event in events.drain(..) {
                 let (data, flags) = (event.data.u64(), event.flags);
+                if data == ALARM {
+                    self.alarm.has_rung(); // what is due is sent when these answers are read
+                    continue;
+                }
                 if data == STOP {
                     self.stopped = true;
                     continue;
@@ -237,7 +247,7 @@ impl<'a> EventLoop<'a> {
     }
 
     /// Waits for events, until something is due at the latest. First polls for them, if the plan says so.
-    fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
+    fn wait(&mut self, events: &mut Vec<epoll::Event>) -> Result<(), Error> {
         let timer = self.timers.peek().map(|Reverse((due_ns, _))| *due_ns);
         let arrival = self.open.as_ref().map(|open| open.due_ns());
         let begins_ns = [timer, arrival].into_iter().flatten().min();
@@ -253,7 +263,7 @@ impl<'a> EventLoop<'a> {
             }
         }
         match begins_ns {
-            Some(_) => wait_exactly(&self.epoll, events, due_ns),
+            Some(_) => wait_exactly(&self.epoll, &mut self.alarm, events, due_ns),
             // Nothing begins by itself: to end a little late changes no latency.
             None => wait_for(&self.epoll, events, timeout(due_ns, monotonic_ns())),
         }
@@ -425,30 +435,27 @@ fn wait_for(
     }
 }
 
-/// Waits for events, until a time and no longer. If it has to sleep, the next call has the events that wake
-/// it; where events are there already, it is one system call.
-fn wait_exactly(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, due_ns: u64) -> Result<(), Error> {
-    wait_for(epoll, events, Some(AT_ONCE))?;
-    if !events.is_empty() || due_ns <= monotonic_ns() {
-        return Ok(());
+/// Waits for events, until a time and no longer. Where there are events already the alarm is not set: to set
+/// it takes longer than to look.
+fn wait_exactly(
+    epoll: &OwnedFd,
+    alarm: &mut Alarm,
+    events: &mut Vec<epoll::Event>,
+    due_ns: u64,
+) -> Result<(), Error> {
+    if !alarm.is_set_for(due_ns) {
+        wait_for(epoll, events, Some(AT_ONCE))?;
+        if !events.is_empty() || due_ns <= monotonic_ns() {
+            return Ok(());
+        }
+        alarm.set(due_ns).map_err(poll_error)?;
     }
-    let mut sleeper = [PollFd::new(epoll, PollFlags::IN)];
-    match poll(&mut sleeper, timeout(due_ns, monotonic_ns()).as_ref()) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(poll_error(error)),
-    }
+    wait_for(epoll, events, None)
 }
 
 /// The time from `now` until something is due, to the nanosecond; `None` if it never is.
 fn timeout(due_ns: u64, now: u64) -> Option<Timespec> {
     (due_ns < u64::MAX).then(|| timespec(due_ns.saturating_sub(now)))
-}
-
-const fn timespec(ns: u64) -> Timespec {
-    Timespec {
-        tv_sec: (ns / 1_000_000_000) as i64,
-        tv_nsec: (ns % 1_000_000_000) as i64,
-    }
 }
 
 fn traffic(sessions: &[Session]) -> Traffic {
@@ -496,6 +503,8 @@ fn reason(error: &io::Error, farewell: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
 
     use super::*;
 
@@ -520,14 +529,21 @@ mod tests {
         assert_eq!(timeout(u64::MAX, 2), None);
     }
 
+    fn waiting() -> (OwnedFd, Alarm) {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let alarm = Alarm::on(&epoll, ALARM).unwrap();
+        (epoll, alarm)
+    }
+
     /// The shortest of many: no machine disturbs all of them.
     #[test]
     fn a_sleep_is_not_rounded_up_to_milliseconds() {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let (epoll, mut alarm) = waiting();
         let mut events = Vec::with_capacity(1);
         let late_ns = |_| {
             let due_ns = monotonic_ns() + 1_100_000;
-            wait_exactly(&epoll, &mut events, due_ns).unwrap();
+            events.clear();
+            wait_exactly(&epoll, &mut alarm, &mut events, due_ns).unwrap();
             monotonic_ns() - due_ns
         };
         let least_ns = (0..200).map(late_ns).min().unwrap();
@@ -536,19 +552,46 @@ mod tests {
 
     #[test]
     fn what_wakes_a_sleep_is_not_lost() {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let (epoll, mut alarm) = waiting();
         let stop = Stop::new().unwrap();
         let data = epoll::EventData::new_u64(STOP);
         epoll::add(&epoll, &stop, data, epoll::EventFlags::IN).unwrap();
         let mut events = Vec::with_capacity(1);
-        wait_exactly(&epoll, &mut events, 0).unwrap();
+        wait_exactly(&epoll, &mut alarm, &mut events, 0).unwrap();
         assert!(events.is_empty());
         let other = stop.clone();
         let waking = std::thread::spawn(move || other.now());
         while events.is_empty() {
-            wait_exactly(&epoll, &mut events, u64::MAX).unwrap();
+            wait_exactly(&epoll, &mut alarm, &mut events, u64::MAX).unwrap();
         }
+        assert_eq!(events[0].data.u64(), STOP);
         waking.join().unwrap();
+    }
+
+    /// The wait for an answer leaves the alarm as it is, so that the next wait has it still.
+    #[test]
+    fn an_alarm_wakes_once_and_stays_set_over_the_waits_before() {
+        let (epoll, mut alarm) = waiting();
+        let mut events = Vec::with_capacity(1);
+        let due_ns = monotonic_ns() + 20_000_000;
+        let (answered, mut answer) = UnixStream::pair().unwrap();
+        let data = epoll::EventData::new_u64(7);
+        epoll::add(&epoll, &answered, data, epoll::EventFlags::IN).unwrap();
+        alarm.set(due_ns).unwrap();
+        answer.write_all(b"1").unwrap();
+        wait_exactly(&epoll, &mut alarm, &mut events, due_ns).unwrap();
+        assert_eq!(events.drain(..).next().unwrap().data.u64(), 7);
+        assert!(alarm.is_set_for(due_ns));
+        epoll::delete(&epoll, &answered).unwrap();
+        wait_exactly(&epoll, &mut alarm, &mut events, due_ns).unwrap();
+        assert_eq!(events.drain(..).next().unwrap().data.u64(), ALARM);
+        assert!(monotonic_ns() >= due_ns);
+        wait_for(&epoll, &mut events, Some(AT_ONCE)).unwrap();
+        assert!(events.is_empty(), "it wakes once");
+        // What was due then may be left to do: nobody sleeps on an alarm that has rung.
+        alarm.has_rung();
+        assert!(!alarm.is_set_for(due_ns));
+        wait_exactly(&epoll, &mut alarm, &mut events, due_ns).unwrap();
     }
 
     #[test]

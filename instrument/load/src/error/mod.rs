@@ -63,6 +63,10 @@ pub enum Error {
     ThreadFailed,
     #[error("stopped before the sessions were connected")]
     Stopped,
+    #[error(
+        "{server}: --prefill did not set all keys: {why}; look at the server, or fill it by other means"
+    )]
+    NotFilled { server: String, why: String },
     #[error("stopped while the greatest rate was measured, before the load at a share of it")]
     StoppedBeforeRate,
     #[error(

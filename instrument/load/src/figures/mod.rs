@@ -33,7 +33,7 @@ use crate::workload::TransactionKind;
 /// Of more late transactions than this, the 99th percentile is one of them.
 const LATE_SHARE_MAX: f64 = 0.01;
 /// The place of the 99th in [`PERCENTILES`].
-const P99: usize = 2;
+const P99_PLACE: usize = 2;
 /// By more than this factor longer from when it was due, a percentile says more of the wait than of the answers.
 const WAIT_FACTOR: f64 = 2.0;
 /// So much less than by Little's law, relatively, and the sessions did not run all the time.
@@ -108,6 +108,32 @@ impl Sent {
             lag_ns: times.lag_ns,
         }
     }
+}
+
+/// What makes most of the 99th percentile of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum P99 {
+    /// A client thread was busy: it sends late, and reads late.
+    Client,
+    /// The wait until it was sent.
+    Wait,
+    /// The time from sending to the answer.
+    Answer,
+}
+
+impl P99 {
+    fn of(is_client_busy: bool, is_mostly_wait: bool) -> Self {
+        match (is_client_busy, is_mostly_wait) {
+            (true, _) => Self::Client,
+            (false, true) => Self::Wait,
+            (false, false) => Self::Answer,
+        }
+    }
+}
+
+/// Whether a time from when a request was due is mostly the wait until it was sent.
+fn is_wait(due_ns: u64, sending_ns: u64) -> bool {
+    due_ns as f64 > WAIT_FACTOR * sending_ns as f64
 }
 
 /// Percentiles of the lag behind the schedule that are shown.
@@ -268,16 +294,21 @@ impl Figures {
         }
     }
 
-    /// Answers that held nothing, where a kind of transaction had no other: a server does other work for
-    /// what is there.
+    /// Answers that held nothing, where they are most of those to a kind of transaction: a server does other
+    /// work for what is there.
     fn empty_answers(&self, kinds: &[TransactionKind]) -> Option<String> {
-        let is_empty = |it: &KindTally| it.empty > 0 && it.empty == it.answered();
+        let is_empty = |it: &KindTally| 2 * it.empty > it.answered();
         let found = kinds
             .iter()
             .zip(&self.all.kinds)
             .filter(|it| is_empty(it.1));
         let found: Vec<_> = found.collect();
-        let answers: u64 = found.iter().map(|it| it.1.empty).sum();
+        let empty: u64 = found.iter().map(|it| it.1.empty).sum();
+        let answers: u64 = found.iter().map(|it| it.1.answered()).sum();
+        let share = match empty == answers {
+            true => "all".to_owned(),
+            false => format!("{} of", percent(empty as f64 / answers as f64)),
+        };
         let of = match kinds.len() {
             1 => String::new(),
             _ => {
@@ -285,9 +316,9 @@ impl Figures {
                 format!(" to {}", names.join(" and "))
             }
         };
-        (answers > 0).then(|| {
+        (empty > 0).then(|| {
             format!(
-                "all {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing; make them first, or ask for some that exist with a --command of your own",
+                "{share} {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing; make them first (--prefill sets keys), or ask for some that exist with a --command of your own",
                 count(answers as f64)
             )
         })
@@ -338,14 +369,27 @@ impl Figures {
         self.all.late as f64 / sent.max(1) as f64
     }
 
+    /// Open loop: what makes most of the 99th percentile; `None` if nothing was sent.
+    pub fn of_p99(&self, plan: &Plan) -> Option<P99> {
+        let sent = self.sent.as_ref().filter(|it| !it.service.is_empty())?;
+        let is_busy = is_busy(plan, self.busiest_thread_share);
+        Some(P99::of(is_busy, self.is_mostly_wait(sent)))
+    }
+
+    fn is_mostly_wait(&self, sent: &Sent) -> bool {
+        is_wait(
+            self.percentiles[P99_PLACE].ns,
+            sent.percentiles[P99_PLACE].ns,
+        )
+    }
+
     /// Many were sent late, and their wait makes most of the 99th percentile.
     fn sent_late(&self, plan: &Plan) -> Option<String> {
         let sent = self.sent.as_ref()?;
-        let (due, sending) = (self.percentiles[P99], sent.percentiles[P99]);
-        let is_wait = due.ns as f64 > WAIT_FACTOR * sending.ns as f64;
-        if self.late_share() <= LATE_SHARE_MAX || !is_wait {
+        if self.late_share() <= LATE_SHARE_MAX || !self.is_mostly_wait(sent) {
             return None;
         }
+        let (due, sending) = (self.percentiles[P99_PLACE], sent.percentiles[P99_PLACE]);
         let shown = |it: Percentile| text::bounded(it.ns as f64, it.is_censored);
         // Of a busy client the warning before this one says what to do.
         let why = match is_busy(plan, self.busiest_thread_share) {
@@ -486,6 +530,14 @@ fn fairness(all: &Tally) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_makes_most_of_a_p99_follows_from_the_client_and_from_the_wait() {
+        assert_eq!(P99::of(true, is_wait(900, 100)), P99::Client);
+        assert_eq!(P99::of(true, is_wait(100, 100)), P99::Client);
+        assert_eq!(P99::of(false, is_wait(201, 100)), P99::Wait);
+        assert_eq!(P99::of(false, is_wait(200, 100)), P99::Answer);
+    }
 
     #[test]
     fn a_pipeline_that_is_answered_one_by_one_is_half_full_on_average() {

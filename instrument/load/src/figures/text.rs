@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::distribution::{Distribution, Percentile};
-use super::{Figures, LAG_PERCENTILES, percentiles};
+use super::{Figures, LAG_PERCENTILES, P99, percentiles};
 use crate::dataset::Verified;
 use crate::plan::{Pace, Plan, Runners, Target};
 use crate::units::{bytes, count, percent, time};
@@ -192,6 +192,7 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
         }
         let value = "counted from when a request was due, but for the row from sending";
         facts.push(("latency", value.to_owned()));
+        facts.extend(figures.of_p99(plan).map(|it| ("p99", p99(it, figures))));
     } else if figures.unanswered > 0 {
         facts.push(("unanswered", format!("{unanswered} at the end")));
     }
@@ -231,6 +232,17 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
         facts.push(("client", value));
     }
     facts
+}
+
+/// What makes most of the 99th percentile, and how busy the client was.
+fn p99(of: P99, figures: &Figures) -> String {
+    let what = match of {
+        P99::Client => "mostly the load's own",
+        P99::Wait => "mostly the wait until sent",
+        P99::Answer => "mostly the server's, from sending on",
+    };
+    let busy = figures.busiest_thread_share * 100.0;
+    format!("{what}; client thread {busy:.0} % of a CPU")
 }
 
 fn sessions(plan: &Plan, pace: Pace) -> String {

@@ -23,6 +23,8 @@ pub struct Plan {
     pub workload: Arc<dyn Workload>,
     /// The data that the workload needs, if it needs any.
     pub dataset: Option<DatasetInDatabase>,
+    /// The load that fills the keys before this one, if that is asked for.
+    pub prefill: Option<Arc<Plan>>,
     /// Access to the server for marking the measured phase; `None` if the phase is not marked.
     pub phase_marking: Option<Arc<dyn AdminAccess>>,
     pub sessions: u64,

@@ -11,7 +11,7 @@ mod transaction;
 pub use statement::{Piece, Statement};
 pub use tokens::{DIGITS, Token, put_digits, tokens};
 pub use transaction::{
-    Answer, Ending, Generator, Language, Parameters, Selection, TransactionKind, Workload,
+    Answer, Ending, Generator, Language, Parameters, Prefill, Selection, TransactionKind, Workload,
     WorkloadError, draw_kind,
 };
 

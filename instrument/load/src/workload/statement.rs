@@ -41,6 +41,11 @@ impl Statement {
         }
     }
 
+    /// Whether it holds the parameter of a slot.
+    pub fn has_parameter(&self, slot: usize) -> bool {
+        self.pieces.contains(&Piece::Parameter(slot))
+    }
+
     /// The same statement with its parameters in its text, and a comment with the parameter
     /// `unique_slot`, which makes the text new each time. A statement without parameters stays as it
     /// is.

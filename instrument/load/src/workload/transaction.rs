@@ -102,6 +102,18 @@ pub struct Selection {
     pub workload: Arc<dyn Workload>,
     /// The data that it needs, if it needs any.
     pub dataset: Option<Arc<dyn Dataset>>,
+    /// What fills the keys before the load, if that is asked for.
+    pub prefill: Option<Prefill>,
+}
+
+/// Transactions that set each key of a workload once.
+#[derive(Debug)]
+pub struct Prefill {
+    pub workload: Arc<dyn Workload>,
+    /// How many there are; `None`: one for each session of the load.
+    pub keys: Option<u64>,
+    /// How many may be under way at once.
+    pub pipeline: u32,
 }
 
 /// Why a workload cannot be selected.

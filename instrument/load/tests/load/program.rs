@@ -13,7 +13,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use crate::common::{PROGRAM, Server, load, load_with, ok, request};
+use crate::common::{Answer, PROGRAM, Server, load, load_with, ok, request};
 
 #[test]
 fn a_fixed_number_is_done_exactly_by_all_sessions() {
@@ -311,12 +311,71 @@ fn to_get(words: &[String], reply: &str) -> Option<String> {
     Some(reply.to_owned())
 }
 
+/// A server that begins empty, and must first be asked to set each of ten keys.
+fn filled_first(number: u64, words: &[String]) -> Option<String> {
+    let is_set = words == ["SET", &format!("key:{number:012}"), "xxxxx"];
+    let reply = match number {
+        ..10 if is_set => "+OK\r\n",
+        10.. if words[0] == "GET" => "$5\r\nxxxxx\r\n",
+        _ => "-ERR unexpected\r\n",
+    };
+    Some(reply.to_owned())
+}
+
 #[test]
-fn answers_that_are_all_empty_are_warned_of() {
+fn each_key_is_set_once_before_the_load_if_asked_for() {
+    for keys in ["uniform:10", "zipf:10:1", "hot:10:2:0.5", "each:10"] {
+        let server = Server::start(filled_first);
+        let arguments =
+            format!("--prefill --keys {keys} --value-bytes 5 --sessions 2 --transactions 30");
+        let ended = load(&server.address, &arguments).ok();
+        assert_eq!(server.requests(), 40, "{keys}");
+        assert_eq!(ended.indicator("operations"), 30.0, "{keys}");
+        assert_eq!(ended.indicator("errors"), 0.0, "{keys}");
+        assert!(ended.stderr().contains("10 keys are set"), "{keys}");
+        assert_eq!(ended.edges(), ["measure begin", "measure end"], "{keys}");
+    }
+    // A key for each session.
+    let server = Server::start(ok);
+    let ended = load(
+        &server.address,
+        "--prefill --keys session --sessions 3 --transactions 6",
+    );
+    assert!(ended.ok().stderr().contains("3 keys are set"));
+    assert_eq!(server.requests(), 9);
+    // Nothing is filled again by the processes of the sessions.
+    let server = Server::start(ok);
+    let arguments = "--prefill --keys each:4 --processes --sessions 2 --transactions 6";
+    load(&server.address, arguments).ok();
+    assert_eq!(server.requests(), 10);
+}
+
+#[test]
+fn a_server_that_takes_no_keys_is_not_measured() {
+    let full: Answer = |_, _| Some("-OOM command not allowed\r\n".to_owned());
+    let gone: Answer = |_, _| None;
+    for (answer, why) in [(full, "OOM"), (gone, "lost their connection")] {
+        let server = Server::start(answer);
+        let ended = load(&server.address, "--prefill --keys each:4 --transactions 6");
+        assert_eq!(ended.output.status.code(), Some(1));
+        let said = ended.stderr();
+        assert!(said.contains("--prefill did not set all keys"), "{said}");
+        assert!(said.contains(why), "{said}");
+        assert_eq!(ended.stdout(), "");
+        assert!(server.requests() <= 4);
+    }
+}
+
+#[test]
+fn answers_that_are_mostly_empty_are_warned_of() {
     type Answer = fn(u64, &[String]) -> Option<String>;
     let nil: Answer = |_, words| to_get(words, "$-1\r\n");
     let empty: Answer = |_, words| to_get(words, "$0\r\n\r\n");
     let text: Answer = |_, words| to_get(words, "$1\r\nx\r\n");
+    let most: Answer = |number, words| match number {
+        ..30 => to_get(words, "$-1\r\n"),
+        _ => to_get(words, "$1\r\nx\r\n"),
+    };
     let some: Answer = |number, words| match number {
         ..10 => to_get(words, "$-1\r\n"),
         _ => to_get(words, "$1\r\nx\r\n"),
@@ -325,6 +384,7 @@ fn answers_that_are_all_empty_are_warned_of() {
         (nil, "get=1", "warning: all 40 answers were empty: "),
         (empty, "get=1", "warning: all 40 answers were empty: "),
         (nil, "get=1,set=1", " answers to get were empty: "),
+        (most, "get=1", "warning: 75 % of 40 answers were empty: "),
         (some, "get=1", "0 errors, 10 empty)"),
         (text, "get=1", "0 errors)"),
     ] {

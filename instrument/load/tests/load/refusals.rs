@@ -106,6 +106,25 @@ fn contradictory_options_are_refused() {
             ["--keys is for key-value servers", "read has keys"],
         ),
         (postgres, "--keys nonsense", ["--keys is", "--command"]),
+        (postgres, "--prefill", ["--prefill is", "tpcb-rw3 has keys"]),
+        (
+            postgres,
+            "--command SELECT({key}) --prefill",
+            [
+                "--prefill is for key-value servers",
+                "statements of your own",
+            ],
+        ),
+        (
+            redis,
+            "--mix get=1,incr=1 --prefill",
+            ["--prefill with incr", "leave it out"],
+        ),
+        (
+            redis,
+            "--workload ping --prefill",
+            ["--prefill is for commands with a {key}", "leave it out"],
+        ),
         (
             "sqlite:/nowhere/x",
             "--value-bytes 9",

@@ -26,6 +26,19 @@ pub enum Keys {
     Session,
 }
 
+impl Keys {
+    /// How many keys there are; `None`: one for each session.
+    pub fn population(self) -> Option<u64> {
+        match self {
+            Self::Uniform { population }
+            | Self::Zipf { population, .. }
+            | Self::Hot { population, .. }
+            | Self::Each { population } => Some(population),
+            Self::Session => None,
+        }
+    }
+}
+
 /// Why a text does not name a distribution of keys.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(

@@ -13,7 +13,7 @@ use rand::rngs::SmallRng;
 
 use super::statement::{Piece, Statement, StatementError};
 use super::transaction::{
-    Answer, Ending, Generator, Language, Parameters, Selection, TransactionKind, Workload,
+    Answer, Ending, Generator, Language, Parameters, Prefill, Selection, TransactionKind, Workload,
     WorkloadError,
 };
 use keys::{KeyPicker, Keys};
@@ -37,6 +37,13 @@ const NAMED: [(&str, &[&str], bool); 5] = [
     ("incr", &["INCR {key}"], false),
 ];
 const DEFAULT: &str = "get";
+/// What fills the keys before a load.
+const FILLING: &str = "set";
+/// Scripts that refuse keys which hold a value, or take numbers alone.
+const FOR_ABSENT_KEYS: [&str; 2] = ["set-nx-del", "incr"];
+/// While keys are filled so many of them are under way, and of large values so many bytes.
+const FILLED_AT_ONCE: u64 = 100;
+const FILLED_BYTES: u64 = 1 << 20;
 /// What keys and values are without options.
 const KEYS: &str = "uniform:100000";
 const VALUE_BYTES: u32 = 3;
@@ -57,6 +64,9 @@ pub struct ScriptOptions {
     /// Length of {value} in bytes [default: 3]
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(..=1 << 26))]
     value_bytes: Option<u32>,
+    /// Before the load, set each of the --keys once, to a value of --value-bytes. It is not measured
+    #[arg(long, conflicts_with = "follow")]
+    prefill: bool,
 }
 
 impl ScriptOptions {
@@ -73,6 +83,7 @@ impl ScriptOptions {
         let all = [
             ("--keys", self.keys.is_some()),
             ("--value-bytes", self.value_bytes.is_some()),
+            ("--prefill", self.prefill),
         ];
         all.iter().find(|it| it.1).map(|it| it.0)
     }
@@ -109,9 +120,14 @@ impl ScriptOptions {
             }
             None => scripts.with_named(name.unwrap_or(DEFAULT), 1)?,
         };
+        let prefill = match self.prefill {
+            true => Some(scripts.prefill(language, value_bytes, run_id)?),
+            false => None,
+        };
         Ok(Selection {
             workload: Arc::new(scripts),
             dataset: None,
+            prefill,
         })
     }
 }
@@ -202,6 +218,51 @@ impl Scripts {
             *last = *refused_by_nothing;
         }
         Ok(scripts)
+    }
+}
+
+impl Scripts {
+    /// What sets each key once.
+    ///
+    /// # Errors
+    /// There are no keys that a value can be set to, or the scripts need some that have none.
+    fn prefill(
+        &self,
+        language: Language,
+        value_bytes: u32,
+        run_id: &str,
+    ) -> Result<Prefill, WorkloadError> {
+        let refuse = |why: String| Err(WorkloadError::Options(format!("--prefill {why}")));
+        if language != Language::KeyValue {
+            return refuse(
+                "is for key-value servers: a table is filled by statements of your own, before the load"
+                    .to_owned(),
+            );
+        }
+        let unfit = |it: &&TransactionKind| FOR_ABSENT_KEYS.contains(&it.name.as_str());
+        if let Some(kind) = self.kinds.iter().find(unfit) {
+            return refuse(format!(
+                "with {}: it needs keys without a value, or with a number; leave it out",
+                kind.name
+            ));
+        }
+        if !self.statements.iter().any(|it| it.has_parameter(KEY)) {
+            return refuse(
+                "is for commands with a {key}: these name none; leave it out".to_owned(),
+            );
+        }
+        // The keys of a session each are those of as many in their turn.
+        let keys = self.keys.population();
+        let in_turn = Keys::Each {
+            population: keys.unwrap_or(u64::MAX),
+        };
+        let filling = Self::new(in_turn, value_bytes as usize, run_id).with_named(FILLING, 1)?;
+        let fitting = FILLED_BYTES / u64::from(value_bytes).max(1);
+        Ok(Prefill {
+            workload: Arc::new(filling),
+            keys,
+            pipeline: fitting.clamp(1, FILLED_AT_ONCE) as u32,
+        })
     }
 }
 

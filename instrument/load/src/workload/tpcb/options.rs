@@ -108,6 +108,7 @@ impl TpcbOptions {
             let workload = Tpcb::new(data, dialect, round_trips, self.new_statements())?;
             Ok(Selection {
                 workload: Arc::new(workload),
+                prefill: None,
                 dataset: Some(Arc::new(Bank { data, dialect })),
             })
         }))
