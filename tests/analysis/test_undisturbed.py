@@ -92,7 +92,7 @@ def test_what_is_said_of_the_settings_not_in_doubt_is_true(
     nothing is recommended over all settings."""
     truth, disturbed = CURVES[curve], SHAPES[shape]
     quiet = sorted(time for clients, time in truth.items() if clients not in disturbed)
-    wrong = said = 0
+    wrong = said = withheld = 0
     follows = quiet[1] if len(quiet) > 1 else 0.0
     for seed in range(runs):
         best = planted(truth, disturbed, seed).best_overall
@@ -101,6 +101,7 @@ def test_what_is_said_of_the_settings_not_in_doubt_is_true(
         # All of a few may be read as quiet by chance.
         if best.recommended is not None:
             wrong += truth[int(best.recommended["clients"])] > 1.05 * min(truth.values())
+        withheld += best.is_tentative
         if found is None:
             continue
         said += 1
@@ -120,7 +121,7 @@ def test_what_is_said_of_the_settings_not_in_doubt_is_true(
     if not follows:
         assert not said
     elif curve == "peak":
-        assert said >= runs - at_most(0.1, runs)
+        assert said >= withheld - at_most(0.1, withheld)
 
 
 def test_the_best_of_the_others_is_said_where_the_base_is_in_doubt() -> None:
