@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -124,6 +125,7 @@ def verb(
     from concurve.definition.campaign import only as choose
     from concurve.definition.catalogue import find
     from concurve.definition.pointing import Pointing, point, point_campaign
+    from concurve.definition.study_file import states_conditions
     from concurve.errors import StudyError
     from concurve.host.granted import granted_cpus
     from concurve.secrets import KNOWN
@@ -173,7 +175,8 @@ def verb(
         factor = ""
         if fail_on:
             factor = compared_factor(study_for(granted_cpus()), common["effort"], _as_base)
-        head = measure_study(study_for, Choices(**common), is_of_file=study.endswith(".toml"))
+        is_silent = study.endswith(".toml") and not states_conditions(Path(study))
+        head = measure_study(study_for, Choices(**common), is_silent=is_silent)
         if head is not None and factor:
             judge_run(head, Store.existing(common["db"]), factor, asked)
 
