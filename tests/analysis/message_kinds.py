@@ -614,6 +614,35 @@ def _several_given_back() -> Said:
     return made_run(Store(), seconds, steal=taken, threads=(1, 2), size=(1, 2))
 
 
+def _some_in_doubt(seconds: Sequence[float], doubted: Sequence[int]) -> Said:
+    """Numbers of clients from 2 on, some of which are disturbed in each trial."""
+    clients = range(2, 2 + len(seconds))
+
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if int(spec.roles[0].argv[1]) in doubted else 0
+
+    return made_run(
+        Store(), lambda n: seconds[int(n) - 2], steal=taken, rules=STEADY, clients=tuple(clients)
+    )
+
+
+kind("best-of-those-not-in-doubt", "Of the settings not in doubt, use 4 clients: .*next best")(
+    lambda: _some_in_doubt((4.0, 1.2, 1.0, 1.3), (2,))
+)
+kind("few-of-those-not-in-doubt", "Of the settings not in doubt, use 4 clients; 5 is")(
+    lambda: _some_in_doubt((4.0, 1.2, 1.0, 1.0), (2,))
+)
+kind("many-in-doubt-seem-worse", r"Of the settings not in doubt, .* 7 others seem worse")(
+    lambda: _some_in_doubt((4.0,) * 7 + (1.0, 1.3), range(2, 9))
+)
+kind("in-doubt-seems-best", "No setting is .* Of the settings not in doubt, 3 clients are best: ")(
+    lambda: _some_in_doubt((4.0, 1.2, 1.0, 1.3), (4,))
+)
+kind("in-doubt-seems-best-of-several", "No setting is .* Of the settings not in doubt, 3 and 5 ")(
+    lambda: _some_in_doubt((4.0, 1.2, 1.0, 1.2), (4,))
+)
+
+
 kind("verdict-by-cpu-time", r"By CPU time version=new is .* doubt\.")(lambda: versions(1, 1.05))
 kind("verdict-by-cpu-time-of-all-pairs", r"By CPU time version=new is .* too few pairs were quiet")(
     lambda: versions(1, 1.04, quiet=6)

@@ -15,6 +15,7 @@ import pytest
 from concurve.analysis import claims
 from concurve.analysis.claims import judge_claims, ratios
 from concurve.analysis.claims.answer import Answer, bounded
+from concurve.analysis.run import trial_findings_of
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition import claim_kinds
 from concurve.definition.claim_kinds import (
@@ -31,18 +32,22 @@ from concurve.definition.claim_kinds import (
     with_levels_meant,
 )
 from concurve.definition.origins import Origins
-from concurve.definition.study import Claim, Indicator
+from concurve.definition.study import Claim, Indicator, Rules
 from concurve.errors import StudyError
 from concurve.estimate import Estimate
 from concurve.findings.claims import ClaimFinding
+from concurve.measuring.heads import new_head
+from concurve.measuring.laboratory import Runner
 from concurve.stats.best import best_set
 from concurve.stats.comparison import together
 from concurve.stats.intervals import variation_estimate
 from concurve.stats.power import SIGNS, trials_to_tell
 from concurve.stats.signed_ranks import ranked
+from concurve.store import Store
 from concurve.terms import Level
+from concurve.wire.spec import TrialSpec
 from tests.helpers.columns import column_samples
-from tests.helpers.fakes import small_study
+from tests.helpers.fakes import FakeClock, FakeEngine, small_study
 
 TIGHT = (-0.004, -0.002, 0.0, 0.002, 0.004)
 WIDE = (-0.4, -0.2, 0.0, 0.2, 0.4)
@@ -534,6 +539,38 @@ def test_the_trials_that_would_decide_are_those_of_the_new_run() -> None:
     figure = Estimate(value=1.0, low=0.9, high=1.1, n=5)
     said = claims._with_what_decides(Answer("undecided", "why", figure, "", trials=6), None)
     assert said.reason.startswith("why; 6 trials of each would decide it")
+
+
+def test_a_run_is_not_told_to_make_as_many_trials_as_it_had() -> None:
+    """Some of the trials that it made are set aside, and are not among those of the figure."""
+    figure = Estimate(value=1.0, low=0.9, high=1.1, n=5)
+    said = claims._with_what_decides(Answer("undecided", "why", figure, "", trials=6), 2.0, had=10)
+    assert said.trials == 11
+    assert said.reason == "why; 11 trials of each would decide it (a new run of about 22 s)"
+
+
+def test_what_was_set_aside_counts_among_the_trials_that_a_run_had() -> None:
+    """Twelve of twenty trials of each cell are disturbed and set aside. By the others, fewer trials
+    than the run had would decide; it says more than it had."""
+    claim = Claim(id="c", says="So.", kind="ratio", test={"of": TWO, "over": ONE, "at_most": 1.01})
+    study = msgspec.structs.replace(
+        small_study(Rules(repeats_min=20, repeats_max=20, redo_max=0), threads=(1, 2)),
+        claims=(claim,),
+    )
+
+    def wall(spec: TrialSpec, rng: random.Random) -> float:
+        return rng.lognormvariate(0, 0.02)
+
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 * (int(spec.trial.split("/")[2]) < 12)
+
+    store = Store()
+    head = new_head(study, "normal", 1, "concurve sweep …")
+    Runner(head, store, FakeEngine(wall, foreign_of=taken), clock=FakeClock(0.001)).start()
+    (found,) = trial_findings_of(store, store.find_run(head.id)).claims
+    assert found.verdict == "undecided"
+    assert found.trials is not None
+    assert found.trials > 20
 
 
 def test_the_coefficient_of_variation_has_its_published_interval() -> None:

@@ -546,7 +546,9 @@ def test_what_a_study_file_lacks_for_its_answer_is_said_before_its_trials(lab: L
     """After them it would be told once nothing can be done about it."""
     (lab.folder / "s.toml").write_text(TOO_LITTLE)
     undirected = 'Say it by better = "higher" (or "lower") in the entry answers of [[indicators]]'
-    unconditioned = 'levels of keys will be recommended, too; conditions = ["keys"] in [protocol]'
+    unconditioned = (
+        "keys is taken for a condition, whose levels are not recommended; conditions = []"
+    )
     planned = lab.run("run", "s.toml", *QUICK, "--dry-run")
     assert planned.returncode == 0, planned.stderr
     assert undirected in planned.stdout and unconditioned in planned.stdout
@@ -554,7 +556,7 @@ def test_what_a_study_file_lacks_for_its_answer_is_said_before_its_trials(lab: L
     assert done.returncode == 0, done.stderr
     assert undirected in done.stderr and unconditioned in done.stderr
     packaged = lab.run("run", "thread-scaling", *QUICK, "--dry-run")
-    assert "will be recommended" not in packaged.stdout
+    assert "taken for a condition" not in packaged.stdout
 
 
 def test_a_dry_run_refuses_what_the_run_would_refuse(lab: Lab) -> None:

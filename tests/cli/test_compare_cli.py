@@ -354,6 +354,62 @@ def test_a_sweep_that_cannot_be_judged_is_refused_before_it_measures(
     assert not measured_by_fakes.specs
 
 
+FILE = """
+[study]
+name = "versions"
+question = "Is the new one slower?"
+[factors]
+version = ["old", "new"]
+n = [1, 2]
+[[roles]]
+name = "target"
+command = ["true", "{version}", "{n}"]
+[protocol]
+repeats = 10
+[effort.quick.factors]
+n = [1]
+"""
+
+
+def test_a_run_of_a_file_is_judged_as_a_sweep_is(
+    measured_by_fakes: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """What varies is that of its effort."""
+    file = tmp_path / "versions.toml"
+    file.write_text(FILE, encoding="utf-8")
+    run = ("run", str(file), "--effort", "quick")
+    code, _, err = said(monkeypatch, capsys, *run, "--fail-on", "slower")
+    assert code == 10 and "concurve: version=new n=1 is slower (--fail-on)" in err
+    wide = ("--fail-on", "slower", "--effect", "10%")
+    assert said(monkeypatch, capsys, *run, *wide)[0] == 0
+    based = ("--fail-on", "faster")
+    file.write_text(FILE.replace("[protocol]", '[protocol]\nbase = { version = "new" }'))
+    code, _, err = said(monkeypatch, capsys, "run", str(file), *based)
+    assert code == 10 and "2 faster of 2 cells" in err
+
+
+def test_a_run_that_cannot_be_judged_is_refused_before_it_measures(
+    measured_by_fakes: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "versions.toml"
+    file.write_text(FILE, encoding="utf-8")
+    failing = ("--fail-on", "slower")
+    code, _, err = said(monkeypatch, capsys, "run", str(file), *failing)
+    assert code == 2 and "version or n?" in err
+    assert 'base = { version = "old" } in [protocol]' in err
+    code, _, err = said(monkeypatch, capsys, "run", "java-threads", *failing)
+    assert code == 2 and "java-threads is a campaign" in err
+    code, _, err = said(monkeypatch, capsys, "run", str(file), "--in-doubt")
+    assert code == 2 and "--in-doubt is for --fail-on" in err
+    assert not measured_by_fakes.specs
+
+
 def test_a_version_that_failed_is_told_before_the_verdicts(
     measured_by_fakes: FakeEngine,
     monkeypatch: pytest.MonkeyPatch,

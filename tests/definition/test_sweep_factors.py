@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,8 +10,9 @@ import pytest
 
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.study import choose_work
+from concurve.definition.study_file import load_study, states_conditions
 from concurve.definition.study_line import sweep_study
-from concurve.definition.sweep_factors import unconditioned_before
+from concurve.definition.sweep_factors import conditions_before, with_conditions
 from concurve.errors import StudyError
 from concurve.terms import Level
 from tests.helpers.fakes import small_study
@@ -61,25 +62,25 @@ def test_they_are_found_by_names_levels_and_use(
 
 
 @pytest.mark.parametrize(
-    ("levels", "more", "named"),
+    ("levels", "more", "found", "said"),
     [
-        ({"workers": (1, 2), "keys": ("hot", "cold")}, {}, r'levels of keys will .* = \["keys"\]'),
-        ({"workers": (1, 2), "a": (1, 2), "b": (1, 2)}, {}, r'of a and b .* = \["a", "b"\] in'),
-        ({"workers": (1, 2), "keys": ("hot",)}, {}, None),
-        ({"workers": (1,), "keys": ("hot", "cold")}, {}, None),
-        ({"workers": (1, 2)}, {}, None),
-        ({"mode": ("x", "y"), "keys": ("hot", "cold")}, {}, None),
-        ({"workers": (1, 2), "keys": ("hot", "cold")}, {"base": {"keys": "hot"}}, None),
-        ({"workers": (1, 2), "keys": ("hot", "cold")}, {"conditions": ("keys",)}, None),
+        ({"workers": (1, 2), "keys": ("hot", "cold")}, {}, ("keys",), "keys is taken for a cond"),
+        ({"workers": (1, 2), "a": (1, 2), "b": (1, 2)}, {}, ("a", "b"), "a and b are taken for c"),
+        ({"workers": (1, 2), "keys": ("hot",)}, {}, ("keys",), ""),
+        ({"workers": (1,), "keys": ("hot", "cold")}, {}, (), ""),
+        ({"workers": (1, 2)}, {}, (), ""),
+        ({"mode": ("x", "y"), "keys": ("hot", "cold")}, {}, (), ""),
+        ({"workers": (1, 2), "keys": ("hot", "cold")}, {"base": {"keys": "hot"}}, (), ""),
     ],
 )
-def test_a_study_file_that_names_no_conditions_is_told_what_a_sweep_would_take_for_one(
-    levels: dict[str, tuple[Level, ...]], more: dict[str, Any], named: str | None
+def test_a_study_file_that_says_nothing_of_conditions_has_those_of_a_sweep(
+    levels: dict[str, tuple[Level, ...]], more: dict[str, Any], found: tuple[str, ...], said: str
 ) -> None:
-    study = msgspec.structs.replace(small_study(None, **levels), **more)
-    said = unconditioned_before(study, "quick")
-    assert bool(said) is (named is not None)
-    assert re.search(named or "", said)
+    study = with_conditions(msgspec.structs.replace(small_study(None, **levels), **more))
+    assert study.conditions == found
+    told = conditions_before(study, "quick")
+    assert told.startswith(said)
+    assert ("; conditions = [] in [protocol] if you choose them" in told) is bool(said)
 
 
 def test_controls_that_a_study_file_varies_are_chosen() -> None:
@@ -87,7 +88,26 @@ def test_controls_that_a_study_file_varies_are_chosen() -> None:
     controls = ControlsTemplate(cpus="{cores}")
     role = msgspec.structs.replace(study.roles[0], command=("true", "{workers}"), controls=controls)
     study = msgspec.structs.replace(study, roles=(role,))
-    assert unconditioned_before(study, "quick") == ""
+    assert with_conditions(study).conditions == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "states"),
+    [("", ("keys",), False), ("conditions = []", (), True), ('work = "keys"', ("workers",), False)],
+)
+def test_what_a_study_file_says_of_conditions_holds(
+    line: str, found: tuple[str, ...], states: bool, tmp_path: Path
+) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(
+        '[study]\nname = "s"\nquestion = "?"\n'
+        "[factors]\nworkers = [1, 2]\nkeys = [4, 8]\n"
+        '[[roles]]\nname = "target"\ncommand = ["true", "{workers}", "{keys}"]\n'
+        f"[protocol]\n{line}\n",
+        encoding="utf-8",
+    )
+    assert load_study(file, 4).conditions == found
+    assert states_conditions(file) is states
 
 
 def test_competitors_are_a_condition() -> None:

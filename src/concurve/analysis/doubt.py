@@ -21,12 +21,16 @@ from concurve.terms import Level
 
 
 def claims_in_doubt(
-    study: Study, samples: Samples, quiet: Samples | None, block_seconds: float | None = None
+    study: Study,
+    samples: Samples,
+    quiet: Samples | None,
+    block_seconds: float | None = None,
+    had: int = 0,
 ) -> tuple[ClaimFinding, ...]:
     """The claims judged by all trials in use. ``quiet`` are the samples without the trials in doubt
-    (``None`` if there are none): a verdict that they do not give is withheld. ``block_seconds`` as
-    in :func:`~concurve.analysis.claims.judge_claims`."""
-    found = judge_claims(study, samples, block_seconds)
+    (``None`` if there are none): a verdict that they do not give is withheld. ``block_seconds``
+    and ``had`` as in :func:`~concurve.analysis.claims.judge_claims`."""
+    found = judge_claims(study, samples, block_seconds, had)
     if quiet is None:
         return found
     return tuple(_claim(*pair) for pair in zip(found, judge_claims(study, quiet), strict=True))

@@ -1,4 +1,4 @@
-"""``--fail-on``: a comparison decides the exit code, of ``compare`` and of a sweep."""
+"""``--fail-on``: a comparison decides the exit code, of ``compare``, of a sweep and of a run."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from concurve.findings.comparison import CellComparison, Comparison
     from concurve.store import Store
     from concurve.store.run_head import RunHead
+    from concurve.terms import Level
 
 judged: Callable[[options.F], options.F] = options.together(
     click.option(
@@ -46,6 +47,25 @@ class Asked(msgspec.Struct, frozen=True):
     fail_on: tuple[str, ...]
     effect: float
     in_doubt: bool
+
+
+def asked_of(fail_on: tuple[str, ...], effect: str, in_doubt: bool) -> Asked:
+    """What the options of a verb that measures ask for.
+
+    Raises:
+        UsageError: ``--effect`` or ``--in-doubt`` without ``--fail-on``: it would change nothing.
+        StudyError: the effect is no share.
+    """
+    from concurve.definition.units import parse_share
+
+    context = click.get_current_context()
+    for name, option in (("effect", "--effect"), ("in_doubt", "--in-doubt")):
+        given = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+        if given and not fail_on:
+            raise click.UsageError(
+                f"{option} is for --fail-on; concurve compare last {option} judges later"
+            )
+    return Asked(fail_on, parse_share(effect, "--effect"), in_doubt)
 
 
 def judge(found: Sequence[Comparison], asked: Asked, runs: Sequence[str]) -> None:
@@ -128,9 +148,10 @@ def _by_cpu_time(failing: Sequence[CellComparison]) -> str:
     return " by CPU time" if told == len(failing) else f", {told} of them by CPU time"
 
 
-def compared_factor(study: Study) -> str:
-    """The factor of a sweep whose levels ``--fail-on`` compares: that of ``--base``, else the only
-    one that varies.
+def compared_factor(study: Study, effort: str, naming: Callable[[str, Level], str]) -> str:
+    """The factor of a study whose levels ``--fail-on`` compares: that of its base level, else the
+    only one that varies at this effort. ``naming`` says how to name a level of a factor
+    as its base.
 
     Raises:
         StudyError: there is more to choose from, or nothing to compare.
@@ -138,19 +159,19 @@ def compared_factor(study: Study) -> str:
     from concurve.errors import StudyError
     from concurve.words import listed
 
-    varied = [factor for factor in study.factors if len(factor.levels) > 1]
+    varied = [factor for factor in study.factors_at(effort) if len(factor.levels) > 1]
     named = [factor.name for factor in varied if factor.name in study.base]
     found = named or [factor.name for factor in varied]
     if not found:
         raise StudyError(
             "--fail-on compares the levels of a parameter, and none has several",
-            "-P version old,new, say",
+            "one with several levels, such as version=old,new",
         )
     if len(found) > 1:
         first = next(factor for factor in varied if factor.name == found[0])
         raise StudyError(
             f"--fail-on compares the levels of one parameter: {listed(found, 'or')}?",
-            f"--base {first.name}={first.levels[0]}",
+            naming(first.name, first.levels[0]),
         )
     return found[0]
 

@@ -20,7 +20,7 @@ from concurve.definition.placing import placed_on
 from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
 from concurve.definition.study_line import rules_from_options
-from concurve.definition.sweep_factors import unconditioned_before
+from concurve.definition.sweep_factors import conditions_before
 from concurve.engine.local import LocalEngine
 from concurve.errors import ConcurveError, FailedCellsError, StoreError, StudyError
 from concurve.exports import Format, check_writable, write_run
@@ -115,11 +115,11 @@ def quiet_as_asked(asked: Asked | None, studies: Sequence[Study]) -> Iterator[Wa
 
 
 def measure_study(
-    study_for: Callable[[int], Study], choices: Choices, *, is_of_file: bool = False
+    study_for: Callable[[int], Study], choices: Choices, *, is_silent: bool = False
 ) -> RunHead | None:
     """Start a run of a study, or print its plan: its head, none of a plan. ``study_for`` makes it
-    for a number of CPUs, which are those of the host of its measured role. ``is_of_file``: the user
-    wrote it."""
+    for a number of CPUs, which are those of the host of its measured role. ``is_silent``: it is
+    of a file that does not say what its conditions are."""
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
@@ -142,7 +142,7 @@ def measure_study(
     if choices.dry_run:
         from concurve.cli.planning import print_plan
 
-        notes = notes_before(study, choices.effort, again_line(seed), is_of_file=is_of_file)
+        notes = notes_before(study, choices.effort, again_line(seed), is_silent=is_silent)
         print_plan(study, choices.effort, seed, store, inventory, notes)
         return None
     with connected_hosts([study], inventory) as hosts:
@@ -154,18 +154,18 @@ def measure_study(
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
         with quiet_as_asked(asked, [head.study]) as waiting:
             head = msgspec.structs.replace(head, waiting=waiting)
-            notes = notes_before(head.study, head.effort, head.again, is_of_file=is_of_file)
+            notes = notes_before(head.study, head.effort, head.again, is_silent=is_silent)
             _measure(head, store, files, hosts, resume=False, notes=notes)
     return head
 
 
-def notes_before(study: Study, effort: str, again: str, *, is_of_file: bool) -> list[str]:
+def notes_before(study: Study, effort: str, again: str, *, is_silent: bool) -> list[str]:
     """What a study lacks for the answer that its author may expect, and what its figures hold that
     is not the program's: it would be read after all its trials only. ``again`` is the command that
-    measures it, ``is_of_file``: the user wrote it."""
+    measures it, ``is_silent`` as in :func:`measure_study`."""
     undirected = undirected_before(study, effort, is_sweep=is_of_sweep(study, again))
-    unconditioned = unconditioned_before(study, effort) if is_of_file else ""
-    return [text for text in (undirected, unconditioned, wrapper_before(study)) if text]
+    conditions = conditions_before(study, effort) if is_silent else ""
+    return [text for text in (undirected, conditions, wrapper_before(study)) if text]
 
 
 def cpus_of_target(

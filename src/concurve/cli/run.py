@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from concurve.cli import completing, options
 from concurve.cli.grouped import Grouped
+from concurve.cli.judging import judged
 
 if TYPE_CHECKING:
     from concurve.definition.study import Study
+    from concurve.terms import Level
 
 HELP = """Run a packaged study or campaign, or one from a TOML file.
 
@@ -41,6 +44,7 @@ GROUPS = {
     "another system, other levels": ("levels", "target", "attach", "server", "ready",
                                      "ready_within", "password_from", "counters", "only", "java"),
     **options.SHOWN,
+    "what fails a build": ("fail_on", "effect", "in_doubt"),
     **options.ELSEWHERE,
 }  # fmt: skip
 
@@ -91,6 +95,7 @@ GROUPS = {
     metavar="URL|command:CMD",
     help="Counters of a server elsewhere, in Prometheus' text format.",
 )
+@judged
 @options.secret
 @options.protocol
 @options.exports
@@ -106,20 +111,27 @@ def verb(
     ready: str | None,
     ready_within: str | None,
     counters: str | None,
+    effect: str,
+    in_doubt: bool,
+    fail_on: tuple[str, ...],
     **common: Any,
 ) -> None:
-    """Find the study or the campaign and measure it."""
+    """Find the study or the campaign, measure it, and judge a study by ``--fail-on``."""
     from concurve.cli.campaigning import measure_campaign
+    from concurve.cli.judging import asked_of, compared_factor, judge_run
     from concurve.cli.measuring import Choices, measure_study
     from concurve.definition.beside_line import Beside
     from concurve.definition.campaign import Campaign, at_effort
     from concurve.definition.campaign import only as choose
     from concurve.definition.catalogue import find
     from concurve.definition.pointing import Pointing, point, point_campaign
+    from concurve.definition.study_file import states_conditions
     from concurve.errors import StudyError
     from concurve.host.granted import granted_cpus
     from concurve.secrets import KNOWN
+    from concurve.store import Store
 
+    asked = asked_of(fail_on, effect, in_doubt)
     if password_from is not None:
         KNOWN.password_from(password_from)
 
@@ -155,11 +167,39 @@ def verb(
         return pointed
 
     if isinstance(of_name(granted_cpus()), Campaign):
+        _refuse_judging_a_campaign(study, fail_on)
         measure_campaign(campaign_for, names, Choices(**common))
     elif only is not None:
         raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
     else:
-        measure_study(study_for, Choices(**common), is_of_file=study.endswith(".toml"))
+        factor = ""
+        if fail_on:
+            factor = compared_factor(study_for(granted_cpus()), common["effort"], _as_base)
+        is_silent = study.endswith(".toml") and not states_conditions(Path(study))
+        head = measure_study(study_for, Choices(**common), is_silent=is_silent)
+        if head is not None and factor:
+            judge_run(head, Store.existing(common["db"]), factor, asked)
+
+
+def _as_base(factor: str, level: Level) -> str:
+    """How a study names the base level of a factor."""
+    written = f'"{level}"' if isinstance(level, str) else level
+    return f"--set with one level of each other, or base = {{ {factor} = {written} }} in [protocol]"
+
+
+def _refuse_judging_a_campaign(name: str, fail_on: tuple[str, ...]) -> None:
+    """Refuse ``--fail-on`` of a campaign: its studies compare different factors.
+
+    Raises:
+        StudyError: it was given.
+    """
+    from concurve.errors import StudyError
+
+    if fail_on:
+        raise StudyError(
+            f"--fail-on judges one study, {name} is a campaign",
+            "one of its studies: concurve run CAMPAIGN/STUDY --fail-on slower",
+        )
 
 
 def _tell_of_levels(given: tuple[str, ...]) -> None:

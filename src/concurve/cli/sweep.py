@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from concurve.definition.study import Study
+    from concurve.terms import Level
 
 #: The tools of ``definition/known_outputs.toml``, written here so that no verb waits for that file.
 TOOLS = ("hyperfine", "pgbench", "redis-benchmark", "wrk", "sysbench", "sysbench-fileio", "fio",
@@ -234,17 +235,16 @@ def verb(
 ) -> None:
     """Build the study, measure it, and judge it by ``--fail-on``."""
     from concurve.cli import slips
-    from concurve.cli.judging import Asked, compared_factor, judge_run
+    from concurve.cli.judging import asked_of, compared_factor, judge_run
     from concurve.cli.measuring import Choices, measure_study
     from concurve.definition import study_line
     from concurve.definition.beside_line import Beside
     from concurve.definition.controls import ControlsTemplate
     from concurve.definition.study import Hooks
-    from concurve.definition.units import parse_share
     from concurve.host.granted import granted_cpus
     from concurve.store import Store
 
-    _refuse_judging_nothing(fail_on)
+    asked = asked_of(fail_on, effect, in_doubt)
     slips.refuse_words(verb, command, parameters, click.get_current_context().meta[_WORDS])
     names = [name for name, _ in parameters]
     counted, amount = study_line.split_work(work, names)
@@ -288,26 +288,15 @@ def verb(
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
-    asked = Asked(fail_on, parse_share(effect, "--effect"), in_doubt)
-    factor = compared_factor(study) if fail_on else ""
+    factor = compared_factor(study, common["effort"], _as_base) if fail_on else ""
     head = measure_study(study_for, Choices(**common))
     if head is not None and factor:
         judge_run(head, Store.existing(common["db"]), factor, asked)
 
 
-def _refuse_judging_nothing(fail_on: Sequence[str]) -> None:
-    """Refuse ``--effect`` and ``--in-doubt`` without ``--fail-on``: they would change nothing.
-
-    Raises:
-        UsageError: one of them was given.
-    """
-    context = click.get_current_context()
-    for name, option in (("effect", "--effect"), ("in_doubt", "--in-doubt")):
-        given = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        if given and not fail_on:
-            raise click.UsageError(
-                f"{option} is for --fail-on; concurve compare last {option} judges later"
-            )
+def _as_base(factor: str, level: Level) -> str:
+    """How a sweep names the base level of a parameter."""
+    return f"--base {factor}={level}"
 
 
 #: Options of ours that many programs have, too: by themselves they say nothing of whom they are

@@ -14,6 +14,7 @@ from concurve.definition.origins import Origins
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study_check import check
 from concurve.definition.study_tables import KEYS, File, to_study
+from concurve.definition.sweep_factors import with_conditions
 from concurve.definition.toml_file import read_text, to_type
 from concurve.errors import StudyError
 from concurve.words import meant
@@ -71,6 +72,8 @@ def parse_study(text: str, cpus: int, where: str) -> domain.Study:
     tables, origins = resolved_tables(text, where)
     file = to_type(tables, origins.at, File, KEYS, "docs/studies.md")
     study = to_study(file, cpus, origins)
+    if file.protocol.conditions is None:
+        study = with_conditions(study)
     check(study, origins)
     _refuse_two_works(study, origins)
     check_claims(study, origins)
@@ -86,3 +89,13 @@ def _refuse_two_works(study: domain.Study, where: Origins) -> None:
             f"{where.of('protocol', 'work')}: which factor counts workers: {' or '.join(named)}?",
             f'work = "{named[0]}" in [protocol]; or work = "" if none of them does',
         )
+
+
+def states_conditions(path: Path) -> bool:
+    """Does a study file, or what it extends, say which factors are conditions?
+
+    Raises:
+        StudyError: as :func:`load_study`.
+    """
+    tables, _ = resolved_tables(read_text(path, "a study file"), str(path))
+    return "conditions" in tables.get("protocol", {})

@@ -129,7 +129,7 @@ class ProtocolTable(RulesTable, frozen=True):
     work: str | None = None
     work_amount: Literal["", "fixed", "scales"] = ""
     base: dict[str, Level] = {}
-    conditions: list[str] = []
+    conditions: list[str] | None = None
     optional: dict[str, list[Level] | str] = {}
     compares: list[str] = []
     target: str = "target"
@@ -298,7 +298,7 @@ def to_study(file: File, cpus: int, where: Origins) -> domain.Study:
         work=file.protocol.work,
         work_amount=file.protocol.work_amount,
         base=levels_meant(file.protocol.base, factors),
-        conditions=tuple(file.protocol.conditions),
+        conditions=tuple(file.protocol.conditions or ()),
         optional=_optional(file.protocol, factors, efforts.values(), cpus, where),
         compares=tuple(file.protocol.compares),
         level_parts=_level_parts(file.levels),

@@ -1,7 +1,8 @@
 """Which parameter of a sweep counts workers, and which of the others are conditions.
 
-A study file says both. On a command line they are found by the names of the parameters, by their
-levels, and by where they are used; where that does not decide, the user is asked.
+A study file may say both. On a command line they are found by the names of the parameters, by their
+levels, and by where they are used; where that does not decide, the user is asked. A file that says
+nothing of conditions has those that a sweep would have.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from concurve.definition.levels import ranges_meant
 from concurve.definition.study import (
@@ -96,21 +99,28 @@ def _met(study: Study, factors: Sequence[Factor], work: str) -> tuple[str, ...]:
     )
 
 
-def unconditioned_before(study: Study, effort: str) -> str:
-    """What to say before a run of a study file that recommends levels which a sweep would take for
-    met and not chosen; empty where there are none, or where the file says what its conditions
-    are."""
+def with_conditions(study: Study) -> Study:
+    """The study of a file that says nothing of conditions, with those that a sweep of the same
+    factors would have. None where no level of what counts workers is chosen."""
     work = choose_work(study)
-    if work is None or study.conditions:
+    varied = [factor.name for factor in study.factors if len(factor.levels) > 1]
+    if work not in varied:
+        return study
+    return msgspec.structs.replace(study, conditions=_met(study, study.factors, work))
+
+
+def conditions_before(study: Study, effort: str) -> str:
+    """What to say before a run of a study file that does not say what its conditions are: which
+    factors are taken for some (:func:`with_conditions`), and how to state it; empty where none
+    is."""
+    varied = [factor.name for factor in study.factors_at(effort) if len(factor.levels) > 1]
+    names = [name for name in study.conditions if name in varied]
+    if not names:
         return ""
-    varied = [factor for factor in study.factors_at(effort) if len(factor.levels) > 1]
-    names = _met(study, varied, work)
-    if not names or work not in [factor.name for factor in varied]:
-        return ""
-    written = ", ".join(f'"{name}"' for name in names)
+    what = verb(len(names), "a condition, whose levels are", "conditions, whose levels are")
     return (
-        f"levels of {listed(names)} will be recommended, too; conditions = [{written}] in "
-        "[protocol] if you cannot choose them"
+        f"{listed(names)} {verb(len(names))} taken for {what} not recommended; conditions = [] in "
+        "[protocol] if you choose them"
     )
 
 

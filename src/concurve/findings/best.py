@@ -30,6 +30,20 @@ class GivenBack(msgspec.Struct, frozen=True, kw_only=True):
     at_least: float | None = None
 
 
+class Undisturbed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is found among the settings that are not in doubt, where others are: ``best`` compares
+    the former alone, and names one or a few of them. ``doubted`` are the latter, which may be
+    better all the same; ``seem_worse``: all trials have each of them behind. ``next_best`` is the
+    setting that follows a single best one, and ``to_next`` says how many times as good the best is;
+    its interval holds against each of the others."""
+
+    doubted: tuple[dict[str, Level], ...]
+    best: BestFinding
+    seem_worse: bool
+    next_best: dict[str, Level] | None = None
+    to_next: Estimate | None = None
+
+
 class Withheld(msgspec.Struct, frozen=True, kw_only=True):
     """Why a run recommends no setting, whatever its trials say. ``figures``: those of the
     ``indicators`` compare no settings. ``hosts``: they are not alike. ``unset``: the levels of
@@ -68,7 +82,8 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     for all of them. ``is_tentative``: the machine was not
     quiet, and what the figures would say is worth a mention; it is not where they do not compare
     settings. ``disagreement``: some of the trials say something else than all of them.
-    ``given_back``: it is found although settings with one worker were disturbed.
+    ``given_back``: it is found although settings with one worker were disturbed. ``undisturbed``:
+    nothing is recommended, since some settings are in doubt; this is found among the others.
     """
 
     indicator: str
@@ -92,6 +107,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     is_tentative: bool = False
     disagreement: Disagreement | None = None
     given_back: GivenBack | None = None
+    undisturbed: Undisturbed | None = None
 
     @property
     def named(self) -> dict[str, Level]:

@@ -68,11 +68,13 @@ class _AtLevels(NamedTuple):
 
 
 def judge_claims(
-    study: Study, samples: Samples, block_seconds: float | None = None
+    study: Study, samples: Samples, block_seconds: float | None = None, had: int = 0
 ) -> tuple[ClaimFinding, ...]:
     """A verdict on every claim of a study; on one with ``each``, a verdict at every level.
 
-    ``block_seconds``: the time of one block, to say how long further trials take.
+    ``block_seconds``: the time of one block, to say how long further trials take. ``had``: the
+    trials of a cell in use, where some are set aside and not in the samples: as many again would
+    only repeat the run.
     """
     asked = [
         _AtLevels(claim, at_levels(test, levels), levels)
@@ -92,7 +94,7 @@ def judge_claims(
     return tuple(
         _finding(
             one,
-            _with_what_decides(found.get(index, answer), block_seconds),
+            _with_what_decides(found.get(index, answer), block_seconds, had),
             len(counted) if index in found else 0,
             samples,
         )
@@ -108,12 +110,13 @@ def _combinations(
     return [dict(zip(named, levels, strict=True)) for levels in itertools.product(*columns)]
 
 
-def _with_what_decides(answer: Answer, block_seconds: float | None) -> Answer:
-    """An undecided answer with how many trials would decide it, where that is known."""
+def _with_what_decides(answer: Answer, block_seconds: float | None, had: int = 0) -> Answer:
+    """An undecided answer with how many trials would decide it, where that is known: more than
+    this run ``had``."""
     figure = answer.estimate
     if answer.trials is None or figure is None or answer.verdict != "undecided":
         return answer
-    trials = max(answer.trials, figure.n + 1)
+    trials = max(answer.trials, figure.n + 1, had + 1)
     run = f" (a new run of about {words.duration(trials * block_seconds)})" if block_seconds else ""
     return answer._replace(
         trials=trials,

@@ -16,7 +16,7 @@ from concurve.analysis.run.given_back import Shares, bounds_of
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
 from concurve.estimate import Estimate
-from concurve.findings.best import BestFinding, Disagreement, GivenBack
+from concurve.findings.best import BestFinding, Disagreement, GivenBack, Undisturbed
 from concurve.findings.repeats import repeats_options
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
@@ -463,34 +463,50 @@ def best_of(
         return found
     alone = _columns(protocol, picked.quiet, name, failed)
     cells = [
-        _Disturbed(cell.parameters, own, left)
-        for cell, own, left in zip(plan.cells, columns, alone, strict=True)
+        _Disturbed(_Candidate(cell, own, off), left)
+        for cell, own, off, left in zip(plan.cells, columns, resolutions, alone, strict=True)
         if own
     ]
     is_lower = info.better == "lower"
     told = tuple(_withheld(item, cells, is_lower, picked.is_read_alike) for item in found)
-    if shares is None or not any(map(_may_hold, found, told)):
+    if shares is not None and any(map(_may_hold, found, told)):
+        bounds = bounds_of(plan, columns, protocol.doubtful, info, shares)
+        if bounds is not None:
+            at_best = best_settings(plan, bounds.at_best, info, resolutions, advised=False)
+            bounded = [
+                cell._replace(given_back=bounds.given_back[index])
+                if (index := cell.candidate.cell.index) in bounds.cells
+                else cell
+                for cell in cells
+            ]
+            held = _Held(bounded, is_lower, is_staged(plan.rules))
+            told = tuple(map(held.told, found, told, at_best))
+    if not any(item.is_tentative for item in told):
         return told
-    bounds = bounds_of(plan, columns, protocol.doubtful, info, shares)
-    if bounds is None:
-        return told
-    at_best = best_settings(plan, bounds.at_best, info, resolutions, advised=False)
-    bounded = [
-        cell._replace(given_back=bounds.given_back[index] if index in bounds.cells else None)
-        for cell, index in zip(cells, (i for i, own in enumerate(columns) if own), strict=True)
-    ]
-    held = _Held(bounded, is_lower, is_staged(plan.rules))
-    return tuple(map(held.told, found, told, at_best))
+    doubted = {cell.candidate.cell.index for cell in cells if cell.is_doubtful}
+    left = [{} if index in doubted else column for index, column in enumerate(columns)]
+    among = best_settings(plan, left, info, resolutions, advised=False)
+    rest = _Rest(cells, among, is_lower, is_staged(plan.rules), picked.is_read_alike)
+    return tuple(map(rest.told, found, told))
 
 
 class _Disturbed(NamedTuple):
-    """A measured cell: its values, and those of the trials that nothing disturbed. ``given_back``
-    are all values with what was taken given back, where that is known."""
+    """A measured setting, and its values of the trials that nothing disturbed. ``given_back`` are
+    all values with what was taken given back, where that is known."""
 
-    parameters: Mapping[str, Level]
-    every: Blocks
+    candidate: _Candidate
     quiet: Blocks
     given_back: Blocks | None = None
+
+    @property
+    def parameters(self) -> Mapping[str, Level]:
+        """Its levels."""
+        return self.candidate.cell.parameters
+
+    @property
+    def every(self) -> Blocks:
+        """Its values, disturbed or not."""
+        return self.candidate.values
 
     @property
     def is_doubtful(self) -> bool:
@@ -556,6 +572,71 @@ class _Held(NamedTuple):
             ratio = block_ratio(top, bottom, confidence, self.is_staged)
             lows.append((ratio.low or 0.0) if ratio is not None else 0.0)
         return min(lows) if lows else None
+
+
+class _Rest(NamedTuple):
+    """What the settings say that are not in doubt, where a finding is withheld for others."""
+
+    cells: Sequence[_Disturbed]
+    among: Sequence[BestFinding]
+    is_lower: bool
+    is_staged: bool
+    is_read_alike: bool
+
+    def told(self, found: BestFinding, told: BestFinding) -> BestFinding:
+        """The withheld finding with what is found ``among`` the settings that are not in doubt,
+        where that names one or a few, and their undisturbed trials agree. ``found`` is by all
+        settings."""
+        alike = (it for it in self.among if (it.factors, it.group) == (found.factors, found.group))
+        among = next(alike, None)
+        if not told.is_tentative or among is None:
+            return told
+        is_named = among.recommended is not None or among.first is not None
+        compared = [it for it in self.cells if found.group.items() <= it.parameters.items()]
+        left = [cell for cell in compared if not cell.is_doubtful]
+        doubted = tuple(
+            _only(found.factors, cell.parameters) for cell in compared if cell.is_doubtful
+        )
+        is_apart = _disagreement(among, left, self.is_lower, self.is_read_alike) is not None
+        if not doubted or not is_named or is_apart:
+            return told
+        next_best, to_next = self._next(among, left)
+        rest = Undisturbed(
+            doubted=doubted,
+            best=among,
+            seem_worse=all(setting in found.behind for setting in doubted),
+            next_best=next_best,
+            to_next=to_next,
+        )
+        return msgspec.structs.replace(told, undisturbed=rest)
+
+    def _next(
+        self, among: BestFinding, left: Sequence[_Disturbed]
+    ) -> tuple[dict[str, Level] | None, Estimate | None]:
+        """The setting that follows a single best one, and how many times as good the latter is;
+        ``None`` where several may be the best, or figures have no ratio."""
+        if among.recommended is None or len(among.settings) > 1:
+            return None, None
+        named = {**among.group, **among.recommended}.items()
+        (own,) = (cell for cell in left if named <= cell.parameters.items())
+        each = 1 - 0.05 / max(1, len(left) - 1)
+        others = [cell.candidate for cell in left if cell is not own]
+        ratios = [
+            _times_as_good(own.candidate, other, self.is_lower, self.is_staged, each)
+            for other in others
+        ]
+        known = [ratio for ratio in ratios if ratio is not None and ratio.low is not None]
+        if len(known) < len(ratios):
+            return None, None
+        least, follows = min(zip(known, others, strict=True), key=lambda item: item[0].value)
+        # The best over the next one is the least of its ratios, so its bounds are theirs.
+        to_next = msgspec.structs.replace(
+            least,
+            low=min(ratio.low for ratio in known if ratio.low is not None),
+            high=min(ratio.high for ratio in known if ratio.high is not None),
+            confidence=0.95,
+        )
+        return _only(among.factors, follows.cell.parameters), to_next
 
 
 def _common(found: BestFinding, at_best: BestFinding) -> BestFinding:
@@ -671,4 +752,5 @@ def _in_doubt(found: BestFinding, why: str) -> BestFinding:
         to_first=None,
         decide="",
         trials=None,
+        undisturbed=None,
     )

@@ -308,7 +308,8 @@ def analyse(
         *size_sentences(plan, cells),
     )
     block_seconds = _block_seconds(plan, protocol)
-    claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds)
+    had = max((len(cell.used) for cell in protocol.cells), default=0)
+    claims = claims_in_doubt(head.study, samples, samples.quiet, block_seconds, had)
     published = published_in_doubt(head.study, samples, samples.quiet, plan.cells[0].parameters)
     if why := unlike or (unset.doubt if unset is not None else ""):
         claims = withheld_claims(claims, why, "over all hosts" if unlike else "by the figures")

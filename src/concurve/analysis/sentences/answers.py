@@ -9,7 +9,7 @@ from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
 from concurve.estimate import Estimate
-from concurve.findings.best import BestFinding, Disagreement
+from concurve.findings.best import BestFinding, Disagreement, Undisturbed
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
 from concurve.terms import Level
@@ -25,7 +25,7 @@ SETTINGS_NAMED = 6
 _TIMES = ("wall_seconds", "seconds_per_operation")
 
 #: The first words of the sentences here; others are names, and keep their letters.
-_OPENINGS = ("No", "Not", "Use", "The")
+_OPENINGS = ("No", "Not", "Use", "The", "Of")
 
 _NOT_QUIET = "the machine was not quiet"
 _ALL_OTHERS = "all others"
@@ -110,7 +110,11 @@ def _of_group(
     """The greatest speed-up of a group, and the setting to use; where that is withheld, first why,
     then what the figures point to. ``is_said``: that nothing is recommended, and why."""
     said = []
-    if best is not None and best.recommended is None:
+    if best is not None and (rest := _of_undisturbed(plan, best, speed)):
+        is_led = gain is not None and gain.is_gain and not gain.speedup.in_doubt
+        said += [_gain(plan, gain)] if gain is not None and is_led else []
+        said += [rest]
+    elif best is not None and best.recommended is None:
         is_told = is_said and (best.is_tentative or best.is_open)
         one_of = _undecided(plan, best, speed, gain)
         said += [] if is_told or one_of else [_refused(best, speed)]
@@ -275,6 +279,7 @@ def _pointed(
     own."""
     if item.disagreement is not None:
         return _disagreeing(plan, item, item.disagreement, again)
+    rest = "" if item.undisturbed is None else _best_undisturbed(plan, item.undisturbed, speed)
     others = _not_told_from(plan, item)
     is_led = gain is not None and _is_led(item, gain, speed)
     seems = ""
@@ -308,13 +313,67 @@ def _pointed(
             best += "" if is_most else f" by {'its' if is_one else 'their'} median"
         best += f", {fast}" if fast else ""
         pointed = f"{best}{_rivals(plan, item, others)}."
-    return " ".join(filter(None, (pointed, seems, _decide(item))))
+    return " ".join(filter(None, (pointed, seems, rest, _decide(item))))
+
+
+def _of_undisturbed(plan: Plan, item: BestFinding, speed: str) -> str:
+    """Which setting to use of those that are not in doubt, where those in doubt seem worse: ``Of
+    the settings not in doubt, use 8 clients: 1.21× as fast as 4 [1.17, 1.26], the next best.
+    clients=1 seems worse, but is in doubt.`` Empty elsewhere."""
+    found = item.undisturbed
+    if found is None or not found.seem_worse:
+        return ""
+    use = _use(plan, found.best, speed) if found.best.recommended is not None else ""
+    use = use or _undecided(plan, found.best, speed)
+    if next_best := _to_next(plan, found, speed):
+        use = f"{use.removesuffix('.')}: {next_best}."
+    who = f"{len(found.doubted)} others"
+    if len(found.doubted) <= SETTINGS_NAMED:
+        who = words.listed([describe(setting) for setting in found.doubted])
+    is_one = len(found.doubted) == 1
+    return (
+        f"Of the settings not in doubt, {_uncapitalised(use)} {who} {_seem(is_one)} worse, but "
+        f"{words.verb(len(found.doubted))} in doubt."
+    )
+
+
+def _best_undisturbed(plan: Plan, found: Undisturbed, speed: str) -> str:
+    """The same as a remark, where a setting in doubt may be the one to use: ``Of the settings not
+    in doubt, 4 clients are best: 1.31× as fast as 2 [1.28, 1.36], the next best.`` Empty where none
+    of them is worse."""
+    best = found.best
+    if found.seem_worse or len(best.settings) == best.compared:
+        return ""
+    if len(best.settings) == 1:
+        is_one, who = _setting_named(plan, best, best.settings[0])
+        next_best = _to_next(plan, found, speed)
+        said = f"{who} {'is' if is_one else 'are'} best{f': {next_best}' if next_best else ''}"
+    elif len(best.settings) <= SETTINGS_NAMED and len(best.factors) == 1:
+        few = _one_of(plan, best, best.settings, with_noun=True, last="and")
+        said = f"{few} cannot be told from the best"
+    else:
+        return ""
+    return f"Of the settings not in doubt, {said}."
+
+
+def _to_next(plan: Plan, found: Undisturbed, speed: str) -> str:
+    """``1.21× as fast as 4 [1.17, 1.26], the next best``; empty where several may be the best."""
+    ratio, follows = found.to_next, found.next_best
+    if ratio is None or follows is None:
+        return ""
+    good = "as good" if _is_apart(found.best, speed) else "as fast"
+    return (
+        f"{_times(ratio)} {good} as {_setting(plan, found.best, follows)}{_interval(ratio)}, the "
+        "next best"
+    )
 
 
 def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> str:
     """The answer of a group in about a line, where it is in doubt: which settings may be the best,
     and how fast the one with the best figure is. Empty elsewhere."""
     if not item.group or not item.is_tentative or item.recommended is not None:
+        return ""
+    if item.undisturbed is not None and item.undisturbed.seem_worse:
         return ""
     begun = f"With {describe(item.group)}, in doubt"
     if found := item.disagreement:
@@ -499,6 +558,8 @@ def _of_all(plan: Plan, item: BestFinding, speed: str, again: str) -> str:
     """The setting to use over all cells, or that none is recommended, and what the figures say."""
     if item.recommended is not None:
         return _use(plan, item, speed)
+    if rest := _of_undisturbed(plan, item, speed):
+        return rest
     return _undecided(plan, item, speed) or " ".join(
         filter(None, (_refused(item, speed), _pointed(plan, item, again)))
     )

@@ -15,6 +15,24 @@ from concurve.terms import Level
 Setting = Level | dict[str, Level]
 
 
+class Undisturbed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is found among the settings that are not in doubt, where nothing is recommended since
+    others are."""
+
+    levels: Annotated[
+        list[Setting],
+        about("Those that cannot be distinguished from the best of them (95 %).", minItems=1),
+    ]
+    in_doubt: Annotated[
+        list[Setting],
+        about("The settings in doubt, which are not compared: any may be better.", minItems=1),
+    ]
+    recommended: Annotated[
+        Setting | msgspec.UnsetType,
+        about("The smallest that is shown to be as good as the best of them."),
+    ] = msgspec.UNSET
+
+
 class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
     """Settings are bare levels where one factor varies, else objects of levels."""
 
@@ -36,6 +54,10 @@ class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
     decide: Annotated[str, about("What would decide which setting is best.")] = ""
     trials: Annotated[int | None, about("Trials of each setting that would decide.")] = None
     doubt: Annotated[str, about("Why nothing is recommended.")] = ""
+    undisturbed: Annotated[
+        Undisturbed | msgspec.UnsetType,
+        about("What is found among the settings not in doubt, where others are."),
+    ] = msgspec.UNSET
 
 
 class Best(BestSet, frozen=True, omit_defaults=True):
@@ -72,7 +94,20 @@ def _best_set(item: BestFinding) -> dict[str, Any]:
         "decide": item.decide,
         "trials": item.trials,
         "doubt": item.doubt,
+        "undisturbed": _undisturbed(item),
     }
+
+
+def _undisturbed(item: BestFinding) -> Undisturbed | msgspec.UnsetType:
+    found = item.undisturbed
+    if found is None:
+        return msgspec.UNSET
+    chosen = found.best.recommended
+    return Undisturbed(
+        levels=[_setting(setting) for setting in found.best.settings],
+        in_doubt=[_setting(setting) for setting in found.doubted],
+        recommended=msgspec.UNSET if chosen is None else _setting(chosen),
+    )
 
 
 def _setting(setting: dict[str, Level]) -> Setting:

@@ -52,7 +52,22 @@ def doubt_sentences(item: BestFinding, known: Estimate | None, again: str) -> st
     if item.disagreement is not None:
         quiet, every = map(fmt.setting, (item.disagreement.quiet, item.disagreement.every))
         pointed = f"The undisturbed trials point to {quiet}, all trials to {every}."
-    return f"{why} {pointed} {again}"
+    return " ".join(filter(None, (why, pointed, _among_undisturbed(item), again)))
+
+
+def _among_undisturbed(item: BestFinding) -> str:
+    """Which settings are the best of those that are not in doubt; empty where that is not
+    known."""
+    found = item.undisturbed
+    if found is None:
+        return ""
+    best = found.best
+    if best.recommended is None:
+        few = words.listed([fmt.setting(setting) for setting in best.settings], "or")
+        return f"Of the settings not in doubt, use {few}."
+    others = len(best.settings) - 1
+    said = f"Of the settings not in doubt, use {fmt.setting(best.recommended)}"
+    return f"{said}; {words.count(others, 'other')} may be as good." if others else f"{said}."
 
 
 def _seeming(item: BestFinding, figure: str) -> str:
