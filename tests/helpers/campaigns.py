@@ -42,6 +42,7 @@ command = ["{command}", "{{cpus}}", "{{threads}}"]
 
 [protocol]
 repeats = 5
+conditions = []
 
 [[indicators]]
 name = "wall_seconds"
