@@ -91,9 +91,7 @@ def test_what_is_said_of_the_settings_not_in_doubt_is_true(
     nearly as good, and the interval holds its ratio to the next. None in doubt is named, and
     nothing is recommended over all settings."""
     truth, disturbed = CURVES[curve], SHAPES[shape]
-    quiet = sorted(time for clients, time in truth.items() if clients not in disturbed)
     wrong = said = withheld = 0
-    follows = quiet[1] if len(quiet) > 1 else 0.0
     for seed in range(runs):
         best = planted(truth, disturbed, seed).best_overall
         assert best is not None
@@ -106,7 +104,11 @@ def test_what_is_said_of_the_settings_not_in_doubt_is_true(
             continue
         said += 1
         assert best.recommended is None
-        assert not {clients["clients"] for clients in found.best.settings} & set(disturbed)
+        # By chance a disturbed setting has few disturbed trials, and is not in doubt.
+        doubted = {setting["clients"] for setting in found.doubted}
+        assert doubted <= set(disturbed)
+        assert not {setting["clients"] for setting in found.best.settings} & doubted
+        quiet = sorted(time for clients, time in truth.items() if clients not in doubted)
         named = [truth[int(setting["clients"])] for setting in found.best.settings]
         used = found.best.recommended
         is_far = used is not None and truth[int(used["clients"])] > 1.05 * quiet[0]
@@ -115,12 +117,12 @@ def test_what_is_said_of_the_settings_not_in_doubt_is_true(
         if ratio is not None:
             assert ratio.low is not None
             assert ratio.high is not None
-            is_off = not ratio.low <= follows / named[0] <= ratio.high
+            is_off = not ratio.low <= quiet[1] / named[0] <= ratio.high
         wrong += min(named) > quiet[0] or is_far or is_off
     assert wrong <= at_most(0.05, runs)
-    if not follows:
+    if len(disturbed) == len(truth):
         assert not said
-    elif curve == "peak":
+    elif curve == "peak" and len(disturbed) < len(truth) - 1:
         assert said >= withheld - at_most(0.1, withheld)
 
 
