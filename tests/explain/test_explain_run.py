@@ -323,6 +323,27 @@ def test_a_whole_run_counts_where_no_operations_are_reported(store: Store) -> No
     assert any("reports no operations" in note for note in found.notes)
 
 
+def test_runs_of_a_fixed_time_that_count_nothing_are_not_compared(store: Store) -> None:
+    """Two clients of pgbench use the CPUs up for the same second: nothing of that is a loss."""
+
+    def make(threads: int) -> TrialRecord:
+        work = [thread(min(1.0, 1.42 / threads), 1 - min(1.0, 1.42 / threads))] * threads
+        return record(role(work, None), foreign=0.26)
+
+    fixed = Role(name="target", command=("pgbench", "{threads}", "-T", "1"))
+    rules = msgspec.structs.replace(NOT_AGAIN, repeats_min=3, repeats_max=3)
+    found = explained(store, make, rules=rules, roles=(fixed,), work_amount="unknown")
+    for cell in found.cells:
+        assert (cell.base, cell.excess, cell.share, cell.runner_up) == (None, {}, None, None)
+        assert cell.speedup_lost == {} and cell.ceiling is None
+        for said in (cell.evidence, line_of(cell).text):
+            assert not re.search("of what an operation takes longer|of the lost speed-up", said)
+    assert "4 threads on 2 CPUs" in found.cells[-1].evidence
+    assert any("wall time does not compare the cells" in note for note in found.notes)
+    counted = explained(store, make, rules=rules, work_amount="unknown")
+    assert counted.cells[-1].base == {"threads": 1}, "wall time compares who did the same work"
+
+
 def test_a_worker_s_unit_of_work_counts_where_the_work_scales(store: Store) -> None:
     """As in the table: twice the workers do twice the work, and nothing is lost."""
     found = explained(store, lambda n: record(role([thread(1.0)] * n, None)), work_amount="scales")
