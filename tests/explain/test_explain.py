@@ -21,6 +21,7 @@ from concurve.explain.others import (
 )
 from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
+from concurve.explain.waiting import lock_places
 from concurve.readings.operations import Asked
 from concurve.wire.record import (
     MachineRecord,
@@ -701,6 +702,48 @@ def test_a_lock_in_a_server_is_one_while_clients_wait(load: Thread, cause: str) 
     base = made([thread(0.99)], 1000, [])
     locked = made([thread(0.3, futex=0.7)] * 4, 1250, [(280, 4)])
     assert cause_of(locked, base, True).cause == cause
+
+
+def fed(sites: SitesRecord | None = None) -> Breakdown:
+    """Two workers of a pool that wait at futexes for a quarter of the time, beside a thread that
+    hands out their tasks."""
+    feeder = thread(0.1, pipe=0.9, name="feeder", switches=9000)
+    made = role([*[thread(0.75, futex=0.25)] * 2, feeder], 1500, words=[(50, 2)])
+    made = msgspec.structs.replace(made, sites=sites)
+    return cell(lambda noise: record(msgspec.structs.replace(made, wall_ns=round(noise * WALL))))
+
+
+def waited_at(operation: str, readings: int, primitive: str = "mutex") -> SitesRecord:
+    listed = SiteRecord(
+        primitive=primitive, call="futex", module="/usr/bin/python3", offset="0x1", found="cfi",
+        readings=readings, threads=1, operation=operation, function="work", line=14,
+    )  # fmt: skip
+    return SitesRecord(readings=readings, listed=(listed,))
+
+
+def test_threads_at_futexes_are_idle_only_where_that_is_shown() -> None:
+    """Without a place nobody can tell a lock from a queue of tasks."""
+    base = of([thread(0.99), thread(0.1, pipe=0.9, name="feeder", switches=9000)])
+    said = cause_of(fed(), base)
+    assert said.cause == "none"
+    assert "threads wait for a lock or for work (feeder gives them theirs), not told apart" in (
+        said.words
+    )
+    at_queue = cause_of(fed(waited_at("SimpleQueue.get", 2)), base)
+    assert at_queue.cause == "none" and "no work for them, it seems" in at_queue.words
+
+
+def test_a_place_that_another_cell_shows_to_be_a_lock_is_one_with_few_samples_too() -> None:
+    base = of([thread(0.99), thread(0.1, pipe=0.9, name="feeder", switches=9000)])
+    few = fed(waited_at("SemLock.__enter__", 1))
+    few = few._replace(
+        accounts=(*few.accounts[:2], *(it._replace(sites=None) for it in few.accounts[2:]))
+    )
+    assert "not told apart" in cause_of(few, base).words
+    many = [waited_at("SemLock.__enter__", 9)]
+    assert cause_of(few._replace(lock_places=lock_places(many)), base).cause == "lock"
+    work = [waited_at("SimpleQueue.get", 9)]
+    assert lock_places(work) == lock_places([waited_at("SemLock.__enter__", 1)]) == frozenset()
 
 
 def test_a_lock_behind_a_queue_that_is_full() -> None:

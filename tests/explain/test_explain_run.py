@@ -728,6 +728,28 @@ def test_a_lock_that_others_cannot_have_made_is_named_with_its_doubt(store: Stor
     assert four.doubt and four.share is not None and "were in put" in four.place
 
 
+def test_the_cells_of_a_run_say_of_one_another_which_places_are_locks(store: Store) -> None:
+    """Of two workers one waits is sampled in each trial, of four nine: at the same lock."""
+
+    def make(threads: int, others: int = 9) -> TrialRecord:
+        feeder = thread(0.1, pipe=0.9, name="feeder", switches=9000)
+        waits = 0.0 if threads == 1 else 0.25 * threads / 2
+        work, done = [thread(1 - waits, futex=waits)] * threads, 1000 * threads * (1 - waits)
+        made = role([*work, feeder], done, words=[(50, 2)])
+        readings = {1: 0, 2: 1, 4: others}[threads]
+        site = SiteRecord(
+            primitive="mutex", call="futex", module="/usr/bin/python3", offset="0x1", found="cfi",
+            readings=readings, threads=1, function="work", operation="SemLock.__enter__", line=14,
+        )  # fmt: skip
+        seen = SitesRecord(readings=readings, listed=(site,) if readings else ())
+        return record(msgspec.structs.replace(made, sites=seen), foreign=0.0)
+
+    told = explained(store, make, rules=NOT_AGAIN)
+    assert told.cells[1].cause == "lock"
+    untold = explained(store, lambda threads: make(threads, 0), rules=NOT_AGAIN)
+    assert untold.cells[1].cause != "lock"
+
+
 @pytest.mark.parametrize(
     "make", [pytest.param(locked(seen=False), id="no place tells"), locked(queue=0.6)]
 )

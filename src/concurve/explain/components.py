@@ -11,6 +11,7 @@ from concurve.explain.locks import (
     ALONE_ASLEEP_MAX,
     ASLEEP_UNEVEN_MAX,
     is_stopped,
+    lacks_work,
     lock_of,
     waits_for_no_lock,
 )
@@ -200,6 +201,8 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
         return Verdict("stage", waiting, limit=dispatcher.name)
     given = f" ({dispatcher.name} gives them theirs)" if dispatcher else ""
     why = f"idle, no work for them, it seems{given}"
+    if not lacks_work(case):
+        why = f"wait for a lock or for work{given}, not told apart"
     if cell.is_go:
         why = "of Go's runtime wait for a goroutine that can run"
     elif waits_for_no_lock(cell):

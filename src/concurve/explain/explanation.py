@@ -48,7 +48,7 @@ from concurve.explain.sites import (
 )
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
-from concurve.explain.waiting import KINDS
+from concurve.explain.waiting import KINDS, lock_places
 from concurve.explain.weights import Weight, greater_without_cause, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import (
@@ -291,7 +291,12 @@ def explained_limits(store: Store, run: StoredRun, findings: Findings) -> tuple[
 def _breakdowns(accounts: dict[int, list[Account]], is_staged: bool) -> dict[int, Breakdown]:
     """The cells that have such trials, by index."""
     made = {cell: breakdown(trials, is_staged) for cell, trials in accounts.items()}
-    return {cell: found for cell, found in made.items() if found is not None}
+    places = lock_places(account.sites for trials in accounts.values() for account in trials)
+    return {
+        cell: found._replace(lock_places=places)
+        for cell, found in made.items()
+        if found is not None
+    }
 
 
 def _counted(breakdowns: Mapping[int, Breakdown]) -> Counted:
