@@ -200,17 +200,21 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
         waiting = f"{words}: {runs} and the others wait for it"
         return Verdict("stage", waiting, limit=dispatcher.name)
     given = f" ({dispatcher.name} gives them theirs)" if dispatcher else ""
-    why = f"idle, no work for them, it seems{given}"
-    if not lacks_work(case):
-        why = f"wait for a lock or for work{given}, not told apart"
+    why, either_way = f"idle, no work for them, it seems{given}", ""
     if cell.is_go:
         why = "of Go's runtime wait for a goroutine that can run"
     elif waits_for_no_lock(cell):
         why = "wait at a barrier, or for what another one does once for all"
     elif is_stopped(cell):
         why = "that the JVM stopped, all of them as often as they waited"
+    elif not lacks_work(case):
+        why, either_way = f"wait for a lock or for work{given}, not told apart", _AT_FUTEXES
     run = f"{number(cell.ready)} of {count(cell.threads, 'thread')} run"
-    return Verdict("none", f"{words} while {run}: threads {why}")
+    return Verdict("none", f"{words} while {run}: threads {why}", either_way=either_way)
+
+
+#: What threads wait for at futexes, where nothing tells which.
+_AT_FUTEXES = "waiting for a lock or for work"
 
 
 #: Who waits for a disk reads or writes a page of eight blocks, which several threads may wait for,
@@ -304,10 +308,15 @@ _NAMES = {"network": "network", "poll": "in poll or epoll", "pipe": "pipe"}
 CLIENT_USED_UP = "the load cannot ask for more: give it more threads, or run several loads"
 
 
+#: A client none of whose threads uses so much of a CPU is not shown to be the limit.
+CLIENT_BUSY_MIN = 0.5
+
+
 def _client(case: Case, words: str, kind: str) -> Verdict:
     """What a server waits for outside: its clients, or what its own sessions have locked, for which
     some wait as for a client (PostgreSQL). It is the clients where they are used up, sleep, or are
-    a single session, which waits for no other."""
+    a single session, which waits for no other. A client that is hardly busy is not accused: then
+    the cause is not found."""
     found = client_roles(case)
     if not found:
         return Verdict("client", f"{words}the client ({kind})")
@@ -326,13 +335,14 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     left = ": it has CPU time left"
     if is_doubtful(case.cell):
         left = f"; {outside_processes(case.cell)}, so it may have had no CPU"
-    return Verdict(
-        "client",
+    said = (
         f"{words}the client, or inside for a lock ({kind}). The client {amount}{left}. What "
         "decides: its rate with more sessions, and of a database its own list of what its sessions "
-        f"wait for{_idle_beside(case.cell, cpus)}",
-        either="lock",
+        f"wait for{_idle_beside(case.cell, cpus)}"
     )
+    if busiest < CLIENT_BUSY_MIN:
+        return Verdict("none", said, either_way="waiting for the client or for locks")
+    return Verdict("client", said, either="lock")
 
 
 #: A server that uses no more than this share of a CPU, and its client so many times as much, may
