@@ -48,9 +48,20 @@ def test_the_next_cause_is_another_part_of_the_loss() -> None:
     found = weight(own)
     assert cause_of(own, BASE).cause == "imbalance"
     assert found.share is not None and found.share.value == pytest.approx(0.67, abs=0.03)
-    assert found.runner_up is not None and found.runner_up.cause == "coherency"
-    assert found.runner_up.share is not None
+    assert found.runner_up is not None and found.runner_up.share is not None
+    assert (found.runner_up.cause, found.runner_up.parts) == ("none", ("cpu",)), "or memory"
     assert found.runner_up.share.value == pytest.approx(0.33, abs=0.03)
+
+
+def test_more_cpu_time_has_a_cause_as_what_comes_next_only_where_it_is_told_apart() -> None:
+    """Data that moves between CPUs looks like a core that CPUs of a virtual machine share."""
+    own = cell(2, [worker(), worker(lived=0.5), joining()], wall=0.8, rss=1 << 20)
+    base = cell(1, [worker(), joining()], rss=1 << 20)
+    told_apart = weight(own, base).runner_up
+    assert told_apart is not None and told_apart.cause == "coherency"
+    virtual = own._replace(accounts=tuple(it._replace(may_share_cores=True) for it in own.accounts))
+    either = weight(virtual, base).runner_up
+    assert either is not None and (either.cause, either.parts) == ("none", ("cpu",))
 
 
 def test_beside_others_that_had_the_cpus_nothing_comes_next_that_no_place_shows() -> None:

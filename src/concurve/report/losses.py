@@ -144,7 +144,20 @@ def _sum_of(cell: CellExplanation, second: RunnerUp) -> str:
 
 
 def is_next_greater(cell: CellExplanation) -> bool:
-    """Is what comes next a greater part of the loss than the cause, as both are told?"""
+    """Is what comes next a greater part of the loss than the cause, as both are told? A part
+    without a known cause only where it surely is: else what is known goes first."""
+    second = cell.runner_up
+    return _seems_greater(cell) and second is not None and not second.may_be_less
+
+
+def may_be_greater(cell: CellExplanation) -> bool:
+    """Is the figure of a part without a known cause greater than that of the cause, but not surely
+    the part?"""
+    second = cell.runner_up
+    return _seems_greater(cell) and second is not None and second.may_be_less
+
+
+def _seems_greater(cell: CellExplanation) -> bool:
     share, second = cell.share, cell.runner_up
     if share is None or second is None or second.share is None or second.is_indistinct:
         return False
