@@ -80,6 +80,25 @@ def test_more_threads_than_cpus() -> None:
     assert said._replace(parts=()) == Verdict("cpu", words)
 
 
+def pool(parent: Sequence[Thread]) -> Breakdown:
+    """Four workers, a process each, on two CPUs, beside threads of the process that forked them."""
+    workers = [thread(0.45, 0.55, pid=201 + n, tid=201 + n) for n in range(4)]
+    own = [{**one, "pid": 300, "tid": 301 + n} for n, one in enumerate(parent)]
+    return of([*workers, *own], 1800)
+
+
+def test_threads_of_the_parent_of_a_pool_are_no_workers() -> None:
+    resting = thread(0.01, 0.0, futex=0.99, switches=20)
+    busy = pool([thread(0.3, 0.5, pipe=0.2, switches=400), resting])
+    assert busy.threads == 5
+    assert "(4 workers and 1 thread of the parent on 2 CPUs)" in cause_of(busy, ALONE).words
+    piped = thread(0.06, 0.1, futex=0.84, switches=400, name="sort")
+    assert pool([piped, {**resting, "name": "sort"}]).threads == 5, "another program"
+    helping = pool([thread(0.06, 0.1, futex=0.84, switches=400), resting])
+    assert helping.threads == 4 and helping.readings["futex"] == 0
+    assert "(4 threads on 2 CPUs)" in cause_of(helping, ALONE).words
+
+
 def test_waiting_for_its_turn_is_told_apart_from_what_it_costs() -> None:
     """Four threads on two CPUs, with half the operations of two: their CPU time doubled."""
     said = cause_of(of([thread(0.5, 0.5)] * 4, 1000), ALONE)

@@ -72,7 +72,7 @@ def queueing(case: Case, amount: float) -> Verdict | None:
 def _needed_by_roles(case: Case, amount: float) -> str:
     """Why the CPUs were too few for the roles of the trial, in words; empty if they were not."""
     cell = case.cell
-    own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
+    own = _threads_of(cell)
     granted = "" if cell.cpus is None else f" on {count(cell.cpus, 'CPU')}"
     if is_crowded(cell):
         return f" ({own}{granted}){cost_words(case)}"
@@ -83,6 +83,16 @@ def _needed_by_roles(case: Case, amount: float) -> str:
     if is_used_up(cell) and cell.per_trial("foreign_ns") < cell.per_trial("cpu_ns"):
         return f" ({own}{granted}, all of them busy)"
     return ""
+
+
+def _threads_of(cell: Breakdown) -> str:
+    """``5 threads``; ``4 workers and 1 thread of the parent``, where processes tell them apart."""
+    parents = min(account.parents for account in cell.accounts)
+    workers = cell.threads - parents
+    is_told = parents and workers > 1 and parents == max(it.parents for it in cell.accounts)
+    if not is_told:
+        return count(cell.threads, "thread")
+    return f"{workers} workers and {count(parents, 'thread')} of the parent"
 
 
 #: A quota limits a role if it held it back for this share of the time of those of its threads that
