@@ -251,6 +251,33 @@ def test_a_known_cause_goes_before_a_part_without_one_that_is_not_surely_greater
     assert greater_without_cause(Weight(share, surely, ("waiting",))) == ("cpu",)
 
 
+def at_ceiling(second: RunnerUp | None, is_jvm: bool) -> str:
+    share = Estimate(value=0.63, low=0.4, high=0.72, n=5)
+    return limit_line(
+        Limit(
+            {},
+            CellExplanation(
+                parameters={"threads": 2}, base={"threads": 1}, cause="coherency", evidence="",
+                trials=5, speedup=1.75, speedup_possible=2.0, speedup_lost={"cpu": 0.16}, ceiling=2,
+                share=share, share_parts=("cpu",), runner_up=second, is_jvm=is_jvm,
+            ),
+        )
+    ).text  # fmt: skip
+
+
+def test_more_cpu_time_has_no_guess_for_its_cause() -> None:
+    """Of Java workers that share no data it was told that data moves between CPUs."""
+    core = RunnerUp("smt", is_indistinct=True)
+    start = "Of the loss, 63 % [40 %, 72 %] is more CPU time"
+    both = "data that threads share, CPUs that share a core"
+    assert f"{start}, of no known cause ({both})." in at_ceiling(core, False)
+    compilers = "the compilers of the JVM"
+    assert f"{start}, of no known cause ({both}, {compilers})." in at_ceiling(core, True)
+    one = f"{start}, of no known cause (data that threads share, {compilers})."
+    assert one in at_ceiling(None, True)
+    assert f"{start} (data that moves between CPUs)." in at_ceiling(None, False)
+
+
 @pytest.mark.parametrize(("varied", "is_sure"), [(0.05, True), (1.5, False)])
 def test_which_of_two_parts_is_greater_is_told_by_the_noise_of_their_difference(
     varied: float, is_sure: bool

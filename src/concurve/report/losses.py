@@ -69,6 +69,26 @@ def lost_to(cause: Cause) -> str:
     return _LOST_TO.get(cause, cause)
 
 
+#: What more CPU time may go to that nothing tells apart without counters of the hardware.
+_MAY_BE: dict[Cause, str] = {
+    "coherency": "data that threads share",
+    "memory": "the bandwidth of memory",
+    "smt": "CPUs that share a core",
+}
+
+
+def lost_to_cause(cell: CellExplanation) -> str:
+    """What the cause of a cell takes. More CPU time whose cause the evidence cannot tell apart from
+    another one, or of Java from its compilers, has no known cause: what it may be is told."""
+    second = cell.runner_up
+    others = [second.cause] if second is not None and second.is_indistinct else []
+    if cell.cause not in _MAY_BE or not (others or cell.is_jvm):
+        return lost_to(cell.cause)
+    may_be = [_MAY_BE[it] for it in (cell.cause, *others) if it in _MAY_BE]
+    every = ", ".join([*may_be, *(["the compilers of the JVM"] if cell.is_jvm else [])])
+    return f"{LOSSES['cpu']}, of no known cause ({every})"
+
+
 #: The parts that each cause is, or is a part of.
 _PART_OF: dict[Cause, str] = {
     "cpu": "queue",
