@@ -21,6 +21,7 @@ from concurve.explain.others import (
 )
 from concurve.explain.threads import dispatcher_of
 from concurve.explain.verdict import Verdict
+from concurve.explain.waiting import lock_places
 from concurve.readings.operations import Asked
 from concurve.wire.record import (
     MachineRecord,
@@ -77,6 +78,25 @@ def test_more_threads_than_cpus() -> None:
     said = cause_of(of([thread(0.5, 0.5)] * 4, 2000), ALONE)
     words = "50 % of it waiting for a CPU (4 threads on 2 CPUs), at 1.01 × the CPU time"
     assert said._replace(parts=()) == Verdict("cpu", words)
+
+
+def pool(parent: Sequence[Thread]) -> Breakdown:
+    """Four workers, a process each, on two CPUs, beside threads of the process that forked them."""
+    workers = [thread(0.45, 0.55, pid=201 + n, tid=201 + n) for n in range(4)]
+    own = [{**one, "pid": 300, "tid": 301 + n} for n, one in enumerate(parent)]
+    return of([*workers, *own], 1800)
+
+
+def test_threads_of_the_parent_of_a_pool_are_no_workers() -> None:
+    resting = thread(0.01, 0.0, futex=0.99, switches=20)
+    busy = pool([thread(0.3, 0.5, pipe=0.2, switches=400), resting])
+    assert busy.threads == 5
+    assert "(4 workers and 1 thread of the parent on 2 CPUs)" in cause_of(busy, ALONE).words
+    piped = thread(0.06, 0.1, futex=0.84, switches=400, name="sort")
+    assert pool([piped, {**resting, "name": "sort"}]).threads == 5, "another program"
+    helping = pool([thread(0.06, 0.1, futex=0.84, switches=400), resting])
+    assert helping.threads == 4 and helping.readings["futex"] == 0
+    assert "(4 threads on 2 CPUs)" in cause_of(helping, ALONE).words
 
 
 def test_waiting_for_its_turn_is_told_apart_from_what_it_costs() -> None:
@@ -703,6 +723,48 @@ def test_a_lock_in_a_server_is_one_while_clients_wait(load: Thread, cause: str) 
     assert cause_of(locked, base, True).cause == cause
 
 
+def fed(sites: SitesRecord | None = None) -> Breakdown:
+    """Two workers of a pool that wait at futexes for a quarter of the time, beside a thread that
+    hands out their tasks."""
+    feeder = thread(0.1, pipe=0.9, name="feeder", switches=9000)
+    made = role([*[thread(0.75, futex=0.25)] * 2, feeder], 1500, words=[(50, 2)])
+    made = msgspec.structs.replace(made, sites=sites)
+    return cell(lambda noise: record(msgspec.structs.replace(made, wall_ns=round(noise * WALL))))
+
+
+def waited_at(operation: str, readings: int, primitive: str = "mutex") -> SitesRecord:
+    listed = SiteRecord(
+        primitive=primitive, call="futex", module="/usr/bin/python3", offset="0x1", found="cfi",
+        readings=readings, threads=1, operation=operation, function="work", line=14,
+    )  # fmt: skip
+    return SitesRecord(readings=readings, listed=(listed,))
+
+
+def test_threads_at_futexes_are_idle_only_where_that_is_shown() -> None:
+    """Without a place nobody can tell a lock from a queue of tasks."""
+    base = of([thread(0.99), thread(0.1, pipe=0.9, name="feeder", switches=9000)])
+    said = cause_of(fed(), base)
+    assert said.cause == "none"
+    assert "threads wait for a lock or for work (feeder gives them theirs), not told apart" in (
+        said.words
+    )
+    at_queue = cause_of(fed(waited_at("SimpleQueue.get", 2)), base)
+    assert at_queue.cause == "none" and "no work for them, it seems" in at_queue.words
+
+
+def test_a_place_that_another_cell_shows_to_be_a_lock_is_one_with_few_samples_too() -> None:
+    base = of([thread(0.99), thread(0.1, pipe=0.9, name="feeder", switches=9000)])
+    few = fed(waited_at("SemLock.__enter__", 1))
+    few = few._replace(
+        accounts=(*few.accounts[:2], *(it._replace(sites=None) for it in few.accounts[2:]))
+    )
+    assert "not told apart" in cause_of(few, base).words
+    many = [waited_at("SemLock.__enter__", 9)]
+    assert cause_of(few._replace(lock_places=lock_places(many)), base).cause == "lock"
+    work = [waited_at("SimpleQueue.get", 9)]
+    assert lock_places(work) == lock_places([waited_at("SemLock.__enter__", 1)]) == frozenset()
+
+
 def test_a_lock_behind_a_queue_that_is_full() -> None:
     dispatcher = thread(0.2, futex=0.8, name="reader", switches=9000)
     locked = of([*[thread(0.3, futex=0.7)] * 4, dispatcher], 1250, words=[(280, 4), (80, 1)])
@@ -835,8 +897,8 @@ def test_the_client() -> None:
     [
         (0.97, 0.0, 0.0, "the load's thread load runs 97 % of the time", None),
         (0.2, 0.8, 0.0, "sleeps between requests", None),
-        (0.2, 0.0, 0.0, "it has CPU time left. What decides", "lock"),
-        (0.2, 0.0, 0.5, "so it may have had no CPU. What decides", "lock"),
+        (0.6, 0.0, 0.0, "it has CPU time left. What decides", "lock"),
+        (0.6, 0.0, 0.3, "so it may have had no CPU. What decides", "lock"),
     ],
 )
 def test_a_server_may_wait_inside_as_it_waits_for_its_clients(
@@ -854,9 +916,24 @@ def test_a_server_may_wait_inside_as_it_waits_for_its_clients(
     found = cause_of(served, None, True)
     assert (found.cause, found.either) == ("client", either)
     assert said in found.words and "would ask for more" not in found.words
-    assert (". The client used 0.2 CPUs, its busiest thread" in found.words) == (either is not None)
+    assert (". The client used 0.6 CPUs, its busiest thread" in found.words) == (either is not None)
     lone = served._replace(accounts=tuple(it._replace(level=1) for it in served.accounts))
     assert cause_of(lone, None, True).either is None
+
+
+@pytest.mark.parametrize("foreign", [0.0, 0.5])
+def test_a_client_that_is_hardly_busy_is_not_accused(foreign: float) -> None:
+    """As one with 10 % of a CPU under PostgreSQL, whose sessions wait for a row as for a client."""
+
+    def make(noise: float) -> TrialRecord:
+        load = role([thread(0.1, name="load", poll=0.9)], 500, "load", noise=noise)
+        server = role([thread(0.1, poll=0.9)] * 2, None, noise=noise)
+        return record(server, load, foreign=foreign)
+
+    found = cause_of(cell(make, asked=SERVED), None, True)
+    assert (found.cause, found.either) == ("none", None)
+    assert found.either_way == "waiting for the client or for locks"
+    assert "What decides: its rate with more sessions" in found.words
 
 
 def test_a_client_of_which_one_thread_waits_for_the_end_does_not_sleep() -> None:

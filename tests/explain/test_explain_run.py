@@ -323,6 +323,27 @@ def test_a_whole_run_counts_where_no_operations_are_reported(store: Store) -> No
     assert any("reports no operations" in note for note in found.notes)
 
 
+def test_runs_of_a_fixed_time_that_count_nothing_are_not_compared(store: Store) -> None:
+    """Two clients of pgbench use the CPUs up for the same second: nothing of that is a loss."""
+
+    def make(threads: int) -> TrialRecord:
+        work = [thread(min(1.0, 1.42 / threads), 1 - min(1.0, 1.42 / threads))] * threads
+        return record(role(work, None), foreign=0.26)
+
+    fixed = Role(name="target", command=("pgbench", "{threads}", "-T", "1"))
+    rules = msgspec.structs.replace(NOT_AGAIN, repeats_min=3, repeats_max=3)
+    found = explained(store, make, rules=rules, roles=(fixed,), work_amount="unknown")
+    for cell in found.cells:
+        assert (cell.base, cell.excess, cell.share, cell.runner_up) == (None, {}, None, None)
+        assert cell.speedup_lost == {} and cell.ceiling is None
+        for said in (cell.evidence, line_of(cell).text):
+            assert not re.search("of what an operation takes longer|of the lost speed-up", said)
+    assert "4 threads on 2 CPUs" in found.cells[-1].evidence
+    assert any("wall time does not compare the cells" in note for note in found.notes)
+    counted = explained(store, make, rules=rules, work_amount="unknown")
+    assert counted.cells[-1].base == {"threads": 1}, "wall time compares who did the same work"
+
+
 def test_a_worker_s_unit_of_work_counts_where_the_work_scales(store: Store) -> None:
     """As in the table: twice the workers do twice the work, and nothing is lost."""
     found = explained(store, lambda n: record(role([thread(1.0)] * n, None)), work_amount="scales")
@@ -705,6 +726,28 @@ def test_a_lock_that_others_cannot_have_made_is_named_with_its_doubt(store: Stor
     said = "Other processes cannot have made them wait so long; the machine was not quiet"
     assert said in four.evidence
     assert four.doubt and four.share is not None and "were in put" in four.place
+
+
+def test_the_cells_of_a_run_say_of_one_another_which_places_are_locks(store: Store) -> None:
+    """Of two workers one waits is sampled in each trial, of four nine: at the same lock."""
+
+    def make(threads: int, others: int = 9) -> TrialRecord:
+        feeder = thread(0.1, pipe=0.9, name="feeder", switches=9000)
+        waits = 0.0 if threads == 1 else 0.25 * threads / 2
+        work, done = [thread(1 - waits, futex=waits)] * threads, 1000 * threads * (1 - waits)
+        made = role([*work, feeder], done, words=[(50, 2)])
+        readings = {1: 0, 2: 1, 4: others}[threads]
+        site = SiteRecord(
+            primitive="mutex", call="futex", module="/usr/bin/python3", offset="0x1", found="cfi",
+            readings=readings, threads=1, function="work", operation="SemLock.__enter__", line=14,
+        )  # fmt: skip
+        seen = SitesRecord(readings=readings, listed=(site,) if readings else ())
+        return record(msgspec.structs.replace(made, sites=seen), foreign=0.0)
+
+    told = explained(store, make, rules=NOT_AGAIN)
+    assert told.cells[1].cause == "lock"
+    untold = explained(store, lambda threads: make(threads, 0), rules=NOT_AGAIN)
+    assert untold.cells[1].cause != "lock"
 
 
 @pytest.mark.parametrize(

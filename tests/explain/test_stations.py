@@ -749,6 +749,10 @@ def test_of_two_causes_of_a_server_the_greater_share_is_named() -> None:
     base = [made_thread(0.8, 0.0, poll=0.2)]
     own = [made_thread(0.3, 0.2, poll=0.5)] * 5
     said, weight = compared(own, base, (1900, 1000), 0.1)
+    assert (said.cause, said.either_way) == ("none", "waiting for the client or for locks")
+    assert weight.share is None and weight.runner_up is None, "the CPUs are the smaller part"
+    fewer = [made_thread(0.2, 0.2, poll=0.6)] * 5
+    said, weight = compared(fewer, base, (1250, 1000), 0.6)
     assert (said.cause, said.either) == ("client", "lock"), said.words
     assert weight.share is not None and weight.share.value > 0.5
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from concurve.estimate import Estimate
-from concurve.explain import weights
+from concurve.explain import sentences, weights
 from concurve.explain.accounts import OtherRole
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
@@ -48,9 +48,20 @@ def test_the_next_cause_is_another_part_of_the_loss() -> None:
     found = weight(own)
     assert cause_of(own, BASE).cause == "imbalance"
     assert found.share is not None and found.share.value == pytest.approx(0.67, abs=0.03)
-    assert found.runner_up is not None and found.runner_up.cause == "coherency"
-    assert found.runner_up.share is not None
+    assert found.runner_up is not None and found.runner_up.share is not None
+    assert (found.runner_up.cause, found.runner_up.parts) == ("none", ("cpu",)), "or memory"
     assert found.runner_up.share.value == pytest.approx(0.33, abs=0.03)
+
+
+def test_more_cpu_time_has_a_cause_as_what_comes_next_only_where_it_is_told_apart() -> None:
+    """Data that moves between CPUs looks like a core that CPUs of a virtual machine share."""
+    own = cell(2, [worker(), worker(lived=0.5), joining()], wall=0.8, rss=1 << 20)
+    base = cell(1, [worker(), joining()], rss=1 << 20)
+    told_apart = weight(own, base).runner_up
+    assert told_apart is not None and told_apart.cause == "coherency"
+    virtual = own._replace(accounts=tuple(it._replace(may_share_cores=True) for it in own.accounts))
+    either = weight(virtual, base).runner_up
+    assert either is not None and (either.cause, either.parts) == ("none", ("cpu",))
 
 
 def test_beside_others_that_had_the_cpus_nothing_comes_next_that_no_place_shows() -> None:
@@ -244,12 +255,32 @@ def test_of_a_loss_without_a_cause_its_known_parts_are_said() -> None:
     assert parts_without_cause(only, BASE, nothing) == (
         "Waiting (locks, I/O) is 97 % of the lost speed-up, and its cause is not known."
     )
+    either = Verdict("none", "", either_way="waiting for the client or for locks")
+    assert parts_without_cause(only, BASE, either).endswith(
+        "its cause is not known. Not told apart: waiting for the client or for locks."
+    )
     assert parts_without_cause(several, BASE, Verdict("lock", "")) == "", "a cause is named"
     assert parts_without_cause(several, None, nothing) == "", "it is compared with nothing"
     no_loss = cell(2, [worker()] * 2 + [joining()], wall=0.5)
     assert parts_without_cause(no_loss, BASE, nothing) == ""
     alone = several._replace(accounts=several.accounts[:1])
     assert parts_without_cause(alone, BASE, nothing) == "", "one trial tells no noise"
+
+
+def test_a_part_that_could_be_a_cause_has_its_interval_where_it_may_be_too_small_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shares = [
+        ("waiting", Estimate(value=0.28, low=0.1, high=0.45, n=5)),
+        ("cpu", Estimate(value=0.27, low=0.26, high=0.28, n=5)),
+        ("queue", Estimate(value=0.2, low=0.1, high=0.3, n=5)),
+    ]
+    monkeypatch.setattr(sentences, "known_parts", lambda *_: shares)
+    own = cell(2, [worker(0.6, other=0.4)] * 2 + [joining()], wall=0.85)
+    assert parts_without_cause(own, BASE, Verdict("none", "")) == (
+        "No single cause: waiting (locks, I/O) is 28 % [10 %, 45 %] (not sure) of the lost "
+        "speed-up, more CPU time per operation 27 % and waiting for a CPU 20 %."
+    )
 
 
 def test_an_interval_that_shows_one_number_is_that_number() -> None:

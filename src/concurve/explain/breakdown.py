@@ -20,6 +20,7 @@ from concurve.explain.threads import Dispatcher
 from concurve.explain.waiting import (
     KINDS,
     AtBarriers,
+    Place,
     waits_at_barriers,
     waits_for_locks,
     waits_share,
@@ -52,7 +53,8 @@ class Breakdown(NamedTuple):
     ``spin_locks``, for which threads spun for a lock. ``running`` is the mean number of active
     threads at once that wait neither at a futex nor at a pipe. ``is_staged``: the data have set the
     number of trials. ``capacity``: what that of the workers went to, per operation; empty where it
-    is not known.
+    is not known. ``lock_places``: where threads take a lock, by the samples of all cells of the
+    run: a cell with few of its own has the same program.
     """
 
     columns: dict[str, list[float]]
@@ -60,6 +62,7 @@ class Breakdown(NamedTuple):
     is_staged: bool
     readings: dict[str, int]
     capacity: dict[str, list[float]]
+    lock_places: frozenset[Place] = frozenset()
 
     @property
     def is_go(self) -> bool:

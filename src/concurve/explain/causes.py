@@ -204,7 +204,7 @@ def _by_excess(case: Case, base: Breakdown) -> Verdict | None:
         elif verdict.cause != "none" and amount < EXPLAINED_MIN * unknown:
             more = times(case.cell, base)
             return Verdict("none", f"{more} the CPU time, for a reason that is not known")
-        elif verdict.cause != "none" or judge is blocked:
+        elif verdict.cause != "none" or judge is blocked or (verdict.either_way and case.serving):
             return verdict  # a smaller part is no cause while a greater one is unexplained
         else:
             doubts.append(verdict)

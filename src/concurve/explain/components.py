@@ -11,6 +11,7 @@ from concurve.explain.locks import (
     ALONE_ASLEEP_MAX,
     ASLEEP_UNEVEN_MAX,
     is_stopped,
+    lacks_work,
     lock_of,
     waits_for_no_lock,
 )
@@ -71,7 +72,7 @@ def queueing(case: Case, amount: float) -> Verdict | None:
 def _needed_by_roles(case: Case, amount: float) -> str:
     """Why the CPUs were too few for the roles of the trial, in words; empty if they were not."""
     cell = case.cell
-    own = "1 thread" if cell.threads == 1 else f"{cell.threads} threads"
+    own = _threads_of(cell)
     granted = "" if cell.cpus is None else f" on {count(cell.cpus, 'CPU')}"
     if is_crowded(cell):
         return f" ({own}{granted}){cost_words(case)}"
@@ -82,6 +83,16 @@ def _needed_by_roles(case: Case, amount: float) -> str:
     if is_used_up(cell) and cell.per_trial("foreign_ns") < cell.per_trial("cpu_ns"):
         return f" ({own}{granted}, all of them busy)"
     return ""
+
+
+def _threads_of(cell: Breakdown) -> str:
+    """``5 threads``; ``4 workers and 1 thread of the parent``, where processes tell them apart."""
+    parents = min(account.parents for account in cell.accounts)
+    workers = cell.threads - parents
+    is_told = parents and workers > 1 and parents == max(it.parents for it in cell.accounts)
+    if not is_told:
+        return count(cell.threads, "thread")
+    return f"{workers} workers and {count(parents, 'thread')} of the parent"
 
 
 #: A quota limits a role if it held it back for this share of the time of those of its threads that
@@ -199,15 +210,21 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
         waiting = f"{words}: {runs} and the others wait for it"
         return Verdict("stage", waiting, limit=dispatcher.name)
     given = f" ({dispatcher.name} gives them theirs)" if dispatcher else ""
-    why = f"idle, no work for them, it seems{given}"
+    why, either_way = f"idle, no work for them, it seems{given}", ""
     if cell.is_go:
         why = "of Go's runtime wait for a goroutine that can run"
     elif waits_for_no_lock(cell):
         why = "wait at a barrier, or for what another one does once for all"
     elif is_stopped(cell):
         why = "that the JVM stopped, all of them as often as they waited"
+    elif not lacks_work(case):
+        why, either_way = f"wait for a lock or for work{given}, not told apart", _AT_FUTEXES
     run = f"{number(cell.ready)} of {count(cell.threads, 'thread')} run"
-    return Verdict("none", f"{words} while {run}: threads {why}")
+    return Verdict("none", f"{words} while {run}: threads {why}", either_way=either_way)
+
+
+#: What threads wait for at futexes, where nothing tells which.
+_AT_FUTEXES = "waiting for a lock or for work"
 
 
 #: Who waits for a disk reads or writes a page of eight blocks, which several threads may wait for,
@@ -301,10 +318,15 @@ _NAMES = {"network": "network", "poll": "in poll or epoll", "pipe": "pipe"}
 CLIENT_USED_UP = "the load cannot ask for more: give it more threads, or run several loads"
 
 
+#: A client none of whose threads uses so much of a CPU is not shown to be the limit.
+CLIENT_BUSY_MIN = 0.5
+
+
 def _client(case: Case, words: str, kind: str) -> Verdict:
     """What a server waits for outside: its clients, or what its own sessions have locked, for which
     some wait as for a client (PostgreSQL). It is the clients where they are used up, sleep, or are
-    a single session, which waits for no other."""
+    a single session, which waits for no other. A client that is hardly busy is not accused: then
+    the cause is not found."""
     found = client_roles(case)
     if not found:
         return Verdict("client", f"{words}the client ({kind})")
@@ -323,13 +345,14 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     left = ": it has CPU time left"
     if is_doubtful(case.cell):
         left = f"; {outside_processes(case.cell)}, so it may have had no CPU"
-    return Verdict(
-        "client",
+    said = (
         f"{words}the client, or inside for a lock ({kind}). The client {amount}{left}. What "
         "decides: its rate with more sessions, and of a database its own list of what its sessions "
-        f"wait for{_idle_beside(case.cell, cpus)}",
-        either="lock",
+        f"wait for{_idle_beside(case.cell, cpus)}"
     )
+    if busiest < CLIENT_BUSY_MIN:
+        return Verdict("none", said, either_way="waiting for the client or for locks")
+    return Verdict("client", said, either="lock")
 
 
 #: A server that uses no more than this share of a CPU, and its client so many times as much, may

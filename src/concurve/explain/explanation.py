@@ -48,7 +48,7 @@ from concurve.explain.sites import (
 )
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Case, Verdict
-from concurve.explain.waiting import KINDS
+from concurve.explain.waiting import KINDS, lock_places
 from concurve.explain.weights import Weight, greater_without_cause, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import (
@@ -217,6 +217,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         missing=missing,
         notes=(
             *_notes(findings, breakdowns, asked, counted, read.set_aside),
+            *_of_no_comparison(findings, breakdowns),
             *_of_speedups(findings, cells, breakdowns),
             *_of_idle_threads(breakdowns),
             *_of_lifetimes(breakdowns),
@@ -290,7 +291,12 @@ def explained_limits(store: Store, run: StoredRun, findings: Findings) -> tuple[
 def _breakdowns(accounts: dict[int, list[Account]], is_staged: bool) -> dict[int, Breakdown]:
     """The cells that have such trials, by index."""
     made = {cell: breakdown(trials, is_staged) for cell, trials in accounts.items()}
-    return {cell: found for cell, found in made.items() if found is not None}
+    places = lock_places(account.sites for trials in accounts.values() for account in trials)
+    return {
+        cell: found._replace(lock_places=places)
+        for cell, found in made.items()
+        if found is not None
+    }
 
 
 def _counted(breakdowns: Mapping[int, Breakdown]) -> Counted:
@@ -315,7 +321,8 @@ def _cell(
     if serving and did_not_answer(own):
         return _unexplained(cell, findings, words.IDLE_SERVER)
     has_base = base_cell.index != cell.index
-    base = breakdowns.get(base_cell.index) if has_base else None
+    is_compared = _are_compared(findings, own)
+    base = breakdowns.get(base_cell.index) if has_base and is_compared else None
     verdict = _verdict(own, base, serving)
     weight = weigh(Case(own, base, serving), verdict)
     greater = greater_without_cause(weight)
@@ -377,8 +384,29 @@ def _cell(
         spent="" if is_withheld else spent(own, verdict),
         server_cpu=own.server_cpu,
         ideal=above_ideal(cell, base_cell, own, base) or less_possible(cell, base_cell, own, base),
-        parts="" if is_withheld else parts_without_cause(own, base, verdict),
+        parts=_parts(own, base, verdict, is_compared=is_compared) if not is_withheld else "",
     )
+
+
+def _are_compared(findings: Findings, own: Breakdown) -> bool:
+    """Does what an operation takes compare the cells? Not where nothing counts operations and the
+    wall time compares nothing: of a run of fixed time, or of more work, nothing is lost where it
+    takes more thread time."""
+    is_of_run = any(account.counted == "run" for account in own.accounts)
+    return bool(findings.throughput) or not is_of_run
+
+
+#: What stands in place of a loss where the cells are not compared.
+_NOT_COMPARED = (
+    "Nothing counts its operations, and wall time compares nothing here, so no loss is told."
+)
+
+
+def _parts(own: Breakdown, base: Breakdown | None, verdict: Verdict, *, is_compared: bool) -> str:
+    """What is known of a loss without a cause, or that none is known of."""
+    if is_compared:
+        return parts_without_cause(own, base, verdict)
+    return _NOT_COMPARED if verdict.cause == "none" else ""
 
 
 def _of_phase(cell: CellFindings, own: Breakdown, base: Breakdown | None) -> Loss | None:
@@ -550,7 +578,7 @@ def _notes(
     notes = []
     if counted == "units":
         notes.append("The work scales: each worker counts as one operation, as in the table.")
-    if counted == "run":
+    if counted == "run" and findings.throughput:
         notes.append(
             "The program reports no operations, so a whole run counts as one: if its work grows "
             "with a factor, so does its time, and that is no loss. Report the indicator "
@@ -577,6 +605,18 @@ def _notes(
     if cut:
         notes.append(f"Of cells with more trials, the first {TRIALS_READ} are read.")
     return notes
+
+
+def _of_no_comparison(findings: Findings, breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
+    """That cells are not compared with their base, and why."""
+    if len(findings.cells) > 1 and not all(
+        _are_compared(findings, it) for it in breakdowns.values()
+    ):
+        yield (
+            "The program reports no operations, and wall time does not compare the cells: what "
+            "limits each is told of it alone, without a loss and without shares. Have its "
+            "operations or its rate read (--extract)."
+        )
 
 
 def _of_speedups(

@@ -31,8 +31,10 @@ from concurve.explain.waiting import (
     KINDS,
     sleeps_in_a_jvm,
     waits_at,
+    waits_at_places,
     waits_for_locks,
     waits_for_the_interpreter,
+    waits_for_work,
     waits_named,
     waits_share,
 )
@@ -369,6 +371,19 @@ def _is_fed(cell: Breakdown) -> bool:
     return 2 * sum(account.is_fed for account in cell.accounts) > cell.trials
 
 
+def lacks_work(case: Case) -> bool:
+    """Is it shown that the threads which wait at futexes have no work? One worker has no other to
+    wait for, or one alone waits there, too; hardly any thread runs, and who hands out work waits
+    for some itself; or they were seen where work is taken."""
+    cell, base = case.cell, case.base
+    is_alone = base is not None and base.level in (None, 1) and base.share("futex") >= WHOLE_SHARE
+    giver = cell.dispatcher
+    is_still = cell.ready <= HARDLY_RUNNING and giver is not None and not giver.waits_for_workers
+    sites = [account.sites for account in cell.accounts]
+    is_seen_idle = waits_for_work(sites) >= ONE_WORD
+    return cell.level == 1 or is_alone or is_still or is_seen_idle
+
+
 #: Waits at futexes that no sample saw may be those at a start, or at barriers.
 LOCK_READINGS_MIN = 3
 #: Threads wait repeatedly if each of them does so this often in a trial.
@@ -471,7 +486,9 @@ def is_seen(cell: Breakdown) -> bool:
         workers = cell.level or cell.threads
         return workers > 1 and cell.goroutines.locked >= LOCKED_MIN * workers
     sites = [account.sites for account in cell.accounts]
-    return waits_for_locks(sites) >= ONE_WORD
+    # Where few waits of the cell were sampled, other cells of the run say which places are locks.
+    at_known = waits_at_places(sites, cell.lock_places) if cell.lock_places else 0.0
+    return max(waits_for_locks(sites), at_known) >= ONE_WORD
 
 
 def _has_work(case: Case, dispatcher: Dispatcher) -> bool:

@@ -30,7 +30,7 @@ from concurve.explain.room import cpus_at_once, is_full, is_helped
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import waits_share
 from concurve.findings.explanation import Cause
-from concurve.stats.means import mean_difference
+from concurve.stats.means import mean_difference, share_of_difference
 from concurve.stats.moments import mean
 from concurve.words import percent
 
@@ -239,26 +239,30 @@ def lost_share(cell: Breakdown, base: Breakdown) -> Estimate | None:
 PART_TOLD_MIN = 0.1
 
 
-def known_parts(cell: Breakdown, base: Breakdown) -> list[tuple[str, float]]:
+def known_parts(cell: Breakdown, base: Breakdown) -> list[tuple[str, Estimate]]:
     """The parts of a loss that are beyond their noise, with their shares of it, the greatest first:
     of the lost speed-up, and where that is not divided, of the thread time that an operation takes
     more. Empty where nothing is surely lost."""
     if min(cell.trials, base.trials) < 2:
         return []
     if loss_of(cell, base) is not None:
-        whole = whole_excess(cell, base)
+        whole, sides = whole_excess(cell, base), whole_values(cell, base)
         each = _divided_parts(cell, base)
     else:
-        whole = excess(cell, base, "total")
+        whole, sides = (
+            excess(cell, base, "total"),
+            (values(cell, ("total",)), values(base, ("total",))),
+        )
         each = _thread_parts(cell, base)
     if whole.low is None or whole.low <= 0:
         return []
+    is_staged = cell.is_staged or base.is_staged
     shares = [
-        (name, found.value / whole.value)
+        (name, share_of_difference((own, before), sides, is_staged))
         for name, found, own, before in each
         if found.value >= PART_TOLD_MIN * whole.value and is_beyond_noise(found, own, before)
     ]
-    return sorted(shares, key=lambda part: -part[1])
+    return sorted(shares, key=lambda part: -part[1].value)
 
 
 #: A part, by how much it exceeds that of the base, and its values in the trials of both.

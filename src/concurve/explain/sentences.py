@@ -13,6 +13,7 @@ from concurve.explain.hot import most_spent
 from concurve.explain.losses import Loss, known_parts, loss_of, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
+from concurve.explain.weights import MAIN_MIN
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import LITTLE_LOST, NO_LOSS, NOTHING_LOST_MAX, RunnerUp
 from concurve.readings.measures import MEASURE_PHASE
@@ -166,19 +167,36 @@ def _interval(figure: Estimate, words: Callable[[float], str]) -> str:
 
 
 def parts_without_cause(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
-    """What is known of a loss of which no cause is named, as a sentence: its parts that are beyond
-    their noise. Empty where there is none."""
-    if base is None or verdict.cause != "none" or verdict.is_uncounted:
+    """What is known of a loss of which no cause is named, in sentences: its parts that are beyond
+    their noise, and what the evidence cannot tell apart. Empty where there is neither."""
+    if verdict.cause != "none" or verdict.is_uncounted:
         return ""
-    (name, share), *others = known_parts(own, base)[:_PARTS_TOLD] or [("", 0.0)]
-    if not name:
+    either = f"Not told apart: {verdict.either_way}." if verdict.either_way else ""
+    parts = "" if base is None else _parts_told(own, base)
+    return " ".join(filter(None, (parts, either)))
+
+
+def _parts_told(own: Breakdown, base: Breakdown) -> str:
+    """The parts of a loss that are beyond their noise, as a sentence; empty where none is."""
+    found = known_parts(own, base)[:_PARTS_TOLD]
+    if not found:
         return ""
+    (name, share), *others = found
     whole = "the extra time per operation" if loss_of(own, base) is None else "the lost speed-up"
-    first = f"{_LOST_PARTS[name]} is {percent(min(1.0, share))} of {whole}"
+    first = f"{_LOST_PARTS[name]} is {_part_share(share)} of {whole}"
     if not others:
         return f"{first[:1].upper()}{first[1:]}, and its cause is not known."
-    rest = listed([f"{_LOST_PARTS[name]} {percent(min(1.0, share))}" for name, share in others])
+    rest = listed([f"{_LOST_PARTS[name]} {_part_share(share)}" for name, share in others])
     return f"No single cause: {first}, {rest}."
+
+
+def _part_share(share: Estimate) -> str:
+    """``28 % [10 %, 45 %] (not sure)`` of a part that could have a cause, but may be too small for
+    one; else without its interval."""
+    is_sure = share.low is None or share.low >= MAIN_MIN
+    if share.value < MAIN_MIN or is_sure:
+        return percent(min(1.0, share.value))
+    return f"{_interval(share, percent)} (not sure)"
 
 
 def _without_loss(own: Breakdown, base: Breakdown, loss: Loss | None, verdict: Verdict) -> str:

@@ -178,7 +178,8 @@ def active_threads(
     it sets much up, it may have taken a tenth of theirs. ``joining`` is the share of the sampled
     stacks that wait for that: where it is great, the place says it, however much the thread did
     before. Those of that kind that are seen ``taking`` locks, again and again, wait for one that
-    another thread takes back before they run."""
+    another thread takes back before they run. Helpers of a parent are left out whose workers are
+    processes."""
     starting = starting_threads(listed, first)
     others = [thread for thread in listed if thread not in starting]
     listed = [
@@ -200,8 +201,31 @@ def active_threads(
         or (kind_of(thread) in kinds and thread.tid in taking and _is_outrun(thread, wall))
     ]
     most = max(map(switches_of, found), default=0)
-    working = [thread for thread in found if not _waits_throughout(thread, wall, most)]
-    return working or found
+    working = [thread for thread in found if not _waits_throughout(thread, wall, most)] or found
+    helping = [it for it in of_parent(working, listed) if _helps(it, working, wall)]
+    return [thread for thread in working if thread not in helping]
+
+
+def of_parent(active: Sequence[ThreadRecord], listed: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """The active threads of a process whose children are the workers, as of a pool of Python: it
+    has several threads, two or more of the active ones are each the only one of a process, and one
+    name is that of them all, as of processes that were forked."""
+    of_process = Counter(thread.pid for thread in listed)
+    alone = [thread for thread in active if of_process[thread.pid] == 1]
+    names = {kind_of(thread)[0] for thread in alone}
+    forking = {it.pid for it in listed if of_process[it.pid] > 1 and kind_of(it)[0] in names}
+    if len(alone) < 2 or len(names) > 1:
+        return []
+    return [thread for thread in active if thread.pid in forking]
+
+
+def _helps(thread: ThreadRecord, active: Sequence[ThreadRecord], wall: float) -> bool:
+    """Does a thread beside workers do less than half as much as the busiest of them, and wait for
+    most of its life? What it waits for are the tasks and results of the workers."""
+    busiest = max(it.usage.cpu_ns or 0 for it in active)
+    used = thread.usage.cpu_ns or 0
+    ready = used + (thread.usage.run_queue_ns or 0)
+    return used < JOINING_SHARE * busiest and 2 * ready < life_of(thread, wall)
 
 
 def starting_threads(listed: Sequence[ThreadRecord], first: int | None) -> list[ThreadRecord]:

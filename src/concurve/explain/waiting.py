@@ -208,9 +208,52 @@ def waits_for_locks(sites: Iterable[SitesRecord | None]) -> float:
     return sum(site.readings for site in taking) / known if known >= KIND_READINGS_MIN else 0.0
 
 
-def _place(site: SiteRecord) -> tuple[str, str, str | None, int | None]:
-    """A place by its module and address; of Python the line tells them apart."""
+#: A place by its module and address; of Python the line tells them apart.
+Place = tuple[str, str, str | None, int | None]
+
+
+def _place(site: SiteRecord) -> Place:
     return site.module, site.offset, site.function, site.line
+
+
+def lock_places(sites: Iterable[SitesRecord | None]) -> frozenset[Place]:
+    """The places where threads take a lock, as far as enough samples show each."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    taken: Counter[Place] = Counter()
+    for site in filter(_takes_a_lock, listed):
+        taken[_place(site)] += site.readings
+    return frozenset(place for place, readings in taken.items() if readings >= KIND_READINGS_MIN)
+
+
+#: One sampled wait is there by chance.
+AT_PLACES_MIN = 2
+
+
+def waits_at_places(sites: Iterable[SitesRecord | None], places: Collection[Place]) -> float:
+    """The share of the sampled waits that were at some places, of those whose place is known; who
+    waits for the end of a thread is left out. 0 where fewer than :data:`AT_PLACES_MIN` were."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.primitive != "join"]
+    at = sum(site.readings for site in waits if _place(site) in places)
+    return at / sum(site.readings for site in waits) if at >= AT_PLACES_MIN else 0.0
+
+
+#: Functions by which a program takes work from a queue.
+_TAKES_WORK = re.compile(r"(^|[.:_])(get|take|dequeue|pop|recv|receive|poll)\w*$", re.I)
+
+
+def waits_for_work(sites: Iterable[SitesRecord | None]) -> float:
+    """The share of the sampled waits at conditions and semaphores, or in functions that take work
+    from a queue, of those whose place is known; 0 where few are."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.primitive != "join"]
+    known = sum(site.readings for site in waits)
+    idle = sum(
+        site.readings
+        for site in waits
+        if site.primitive in ("condition", "semaphore") or _TAKES_WORK.search(site.operation or "")
+    )
+    return idle / known if known >= KIND_READINGS_MIN else 0.0
 
 
 def waits_for_the_interpreter(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:

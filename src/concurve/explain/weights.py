@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import (
     Breakdown,
@@ -91,7 +93,7 @@ def greater_without_cause(weight: Weight) -> tuple[str, ...]:
     share, second = weight.share, weight.runner_up
     if share is None or second is None or second.share is None or second.cause != "none":
         return ()
-    return second.parts if second.share.value > share.value else ()
+    return second.parts if second.share.value > share.value and not second.may_be_less else ()
 
 
 def _next(case: Case, base: Breakdown, verdict: Verdict) -> RunnerUp | None:
@@ -103,7 +105,27 @@ def _next(case: Case, base: Breakdown, verdict: Verdict) -> RunnerUp | None:
     if first is not None and not is_used_up and 1.0 - first.value < NAMED_MIN:
         return None  # where the first one is all of the loss, nothing is left for another
     found = [*_further(case, base, verdict), *_without_cause(case, base, verdict)]
-    return max(found, key=_value, default=None)
+    second = max(found, key=_value, default=None)
+    if second is None or second.cause != "none":
+        return second
+    is_sure = _is_surely_greater(case.cell, base, second.parts, verdict)
+    return msgspec.structs.replace(second, may_be_less=not is_sure)
+
+
+def _is_surely_greater(
+    cell: Breakdown, base: Breakdown, parts: tuple[str, ...], verdict: Verdict
+) -> bool:
+    """Are parts of the lost speed-up greater than what a verdict stands for, beyond the noise of
+    the difference? Of single trials that is not known, and the greater figure counts."""
+    own, other = _of_parts(cell, base, parts), _sides(cell, base, verdict)
+    if other is None:
+        return False
+    ours, before = (
+        [one - another for one, another in zip(*both, strict=True)]
+        for both in zip(own.part, other.part, strict=True)
+    )
+    more = mean_difference(ours, before, is_staged=own.is_staged)
+    return more.value > 0 if more.low is None else more.low > 0
 
 
 def _value(second: RunnerUp) -> float:
@@ -111,7 +133,8 @@ def _value(second: RunnerUp) -> float:
 
 
 def _further(case: Case, base: Breakdown, verdict: Verdict) -> Iterator[RunnerUp]:
-    """The causes of other parts of the loss than those of a verdict."""
+    """The causes of other parts of the loss than those of a verdict. One that the evidence cannot
+    tell apart from another is none: its part of the lost speed-up has no known cause."""
     cell = case.cell
     own = set(_columns(cell, base, verdict))
     for other in further_verdicts(case):
@@ -121,6 +144,7 @@ def _further(case: Case, base: Breakdown, verdict: Verdict) -> Iterator[RunnerUp
         # Who waits for the load does so as something else is used up.
         is_shown = is_shown and not (verdict.limit and other.cause == "client")
         is_some = its is not None and (its.low is None or its.low > 0)
+        is_shown = is_shown and not (other.either and _is_divided(cell, base))
         if its is not None and is_some and its.value >= NAMED_MIN and is_apart and is_shown:
             told = _told(cell, base, other)
             yield RunnerUp(other.cause, told, parts=_parts_of(cell, base, other))
@@ -132,7 +156,7 @@ def _without_cause(case: Case, base: Breakdown, verdict: Verdict) -> Iterator[Ru
     cell = case.cell
     if not _is_divided(cell, base) or verdict.cause == "contamination":
         return
-    caused = [verdict, *further_verdicts(case)]
+    caused = [verdict, *(it for it in further_verdicts(case) if not it.either)]
     named = {name for it in caused for name in _parts_of(cell, base, it)}
     for name in sure_parts(cell, base):
         share = _interval_of(_of_parts(cell, base, (name,)))

@@ -58,13 +58,15 @@ class RunnerUp(msgspec.Struct, frozen=True):
     """The cause with the next greatest share of the loss; ``is_indistinct``: the evidence cannot
     tell it apart from the first one. ``place`` says in a sentence where in the program threads
     waited for it, as of the first one. ``parts``: the parts of the lost speed-up that its share is
-    of; where the cause is ``none``, only these are known."""
+    of; where the cause is ``none``, only these are known. ``may_be_less``: such a part is not
+    surely greater than what the cause stands for, whichever figure is."""
 
     cause: Cause
     share: Estimate | None = None
     is_indistinct: bool = False
     place: str = ""
     parts: tuple[str, ...] = ()
+    may_be_less: bool = False
 
 
 #: What stands for the name of threads of which the record has none.

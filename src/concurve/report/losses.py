@@ -69,6 +69,26 @@ def lost_to(cause: Cause) -> str:
     return _LOST_TO.get(cause, cause)
 
 
+#: What more CPU time may go to that nothing tells apart without counters of the hardware.
+_MAY_BE: dict[Cause, str] = {
+    "coherency": "data that threads share",
+    "memory": "the bandwidth of memory",
+    "smt": "CPUs that share a core",
+}
+
+
+def lost_to_cause(cell: CellExplanation) -> str:
+    """What the cause of a cell takes. More CPU time whose cause the evidence cannot tell apart from
+    another one, or of Java from its compilers, has no known cause: what it may be is told."""
+    second = cell.runner_up
+    others = [second.cause] if second is not None and second.is_indistinct else []
+    if cell.cause not in _MAY_BE or not (others or cell.is_jvm):
+        return lost_to(cell.cause)
+    may_be = [_MAY_BE[it] for it in (cell.cause, *others) if it in _MAY_BE]
+    every = ", ".join([*may_be, *(["the compilers of the JVM"] if cell.is_jvm else [])])
+    return f"{LOSSES['cpu']}, of no known cause ({every})"
+
+
 #: The parts that each cause is, or is a part of.
 _PART_OF: dict[Cause, str] = {
     "cpu": "queue",
@@ -144,7 +164,20 @@ def _sum_of(cell: CellExplanation, second: RunnerUp) -> str:
 
 
 def is_next_greater(cell: CellExplanation) -> bool:
-    """Is what comes next a greater part of the loss than the cause, as both are told?"""
+    """Is what comes next a greater part of the loss than the cause, as both are told? A part
+    without a known cause only where it surely is: else what is known goes first."""
+    second = cell.runner_up
+    return _seems_greater(cell) and second is not None and not second.may_be_less
+
+
+def may_be_greater(cell: CellExplanation) -> bool:
+    """Is the figure of a part without a known cause greater than that of the cause, but not surely
+    the part?"""
+    second = cell.runner_up
+    return _seems_greater(cell) and second is not None and second.may_be_less
+
+
+def _seems_greater(cell: CellExplanation) -> bool:
     share, second = cell.share, cell.runner_up
     if share is None or second is None or second.share is None or second.is_indistinct:
         return False

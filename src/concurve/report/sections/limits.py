@@ -46,6 +46,7 @@ from concurve.report.losses import (
     lost_by,
     lost_speedup,
     lost_to,
+    may_be_greater,
     next_lost,
     says_nothing,
     told_parts,
@@ -468,6 +469,9 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
     if not said:
         return f" Next: {what}"
     order = "a greater part" if is_more else "next"
+    if second.share is not None and may_be_greater(cell):
+        order = "perhaps a greater part"
+        what = f"{lost_by(cell, second)}, {share_of_loss(second.share)}.{where}"
     return f"{said}; {order}: {what}{_greater(cell, is_short=is_short)}"
 
 

@@ -44,7 +44,7 @@ from concurve.report.document import (
 from concurve.report.losses import (
     greater_without_cause,
     is_next_greater,
-    lost_to,
+    lost_to_cause,
     told_parts,
 )
 from concurve.report.sections import rejected
@@ -414,7 +414,7 @@ def _of_the_rest(cell: CellExplanation) -> str:
         return " ".join(filter(None, (in_order(cell, second, "the loss"), cell.place)))
     parts = told_parts(cell)
     of = f" ({parts})" if parts else ""
-    said = f" Of the loss, {share_of_loss(cell.share)} is {lost_to(cell.cause)}{of}."
+    said = f" Of the loss, {share_of_loss(cell.share)} is {lost_to_cause(cell)}{of}."
     return " ".join(filter(None, (said, cell.place)))
 
 
