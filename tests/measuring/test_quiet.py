@@ -149,6 +149,24 @@ def test_the_machine_s_load_says_to_wait_for_the_run_that_it_names() -> None:
     )
 
 
+def test_load_in_bursts_is_not_to_be_waited_for() -> None:
+    busy, idle = (Load(share, 0.0, (Process("tick", 7, 0, share),)) for share in (0.3, 0.01))
+    other = Load(0.3, 0.0, (Process("cc1", 9, 0, 0.3),))
+    for parts, bursts in (
+        ([busy, idle, busy, idle], True),
+        ([idle, busy, busy, idle, idle, busy], True),
+        ([busy, busy, busy], False),  # it may end
+        ([idle, busy, busy], False),
+        ([busy, other, idle], False),
+        ([], False),
+    ):
+        remedy = load_item(busy, parts).remedy
+        assert ("; tick (pid 7) runs in bursts: waiting hardly helps" in remedy) is bursts
+        assert ("--wait-quiet" in remedy) is not bursts
+    small = Load(0.3, 0.0, (Process("tick", 7, 0, 0.001),))
+    assert "--wait-quiet" in load_item(small, [busy, idle, busy]).remedy
+
+
 def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

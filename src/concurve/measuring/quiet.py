@@ -11,6 +11,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,6 +54,18 @@ _PLACES = ("first", "second", "third")
 def is_quiet(load: Load) -> bool:
     """Would a trial under this load count as clean?"""
     return load.foreign <= FOREIGN_SHARE_MAX and load.steal <= STEAL_SHARE_MAX
+
+
+def is_in_bursts(load: Load, parts: Sequence[Load]) -> bool:
+    """Does the process that takes most of a ``load`` disturb again and again, by the loads of its
+    ``parts`` one after another? It is not seen to end then, and no wait for a pause helps long."""
+    if not load.seen:
+        return False
+    most = load.seen[0].pid
+    shares = [sum(it.share for it in part.processes if it.pid == most) for part in parts]
+    is_busy = [share > FOREIGN_SHARE_MAX for share in shares]
+    begun = [now and not before for before, now in pairwise([False, *is_busy])]
+    return sum(begun) > 1
 
 
 def disturbance(load: Load) -> Disturbance | None:
