@@ -97,6 +97,26 @@ def test_a_pager_gets_lines_of_the_width_of_its_terminal(
     assert widths == [width]
 
 
+@pytest.mark.parametrize(
+    ("note", "word", "remark"),
+    [
+        ("timed out: after 5 s", "failed", "! failed: timed out: after 5 s (cpus=1 threads=32)"),
+        ("the program failed: exited with 1", "failed", "! the program failed: exited with 1 ("),
+        ("given up by the check: x", "skipped", "! skipped: given up by the check: x ("),
+    ],
+)
+def test_a_setting_that_failed_is_not_called_skipped(note: str, word: str, remark: str) -> None:
+    report = samples.troubled()
+    cells = [
+        msgspec.structs.replace(cell, note=note) if cell.status == "skipped" else cell
+        for cell in report.cells
+    ]
+    text = printed(msgspec.structs.replace(report, cells=tuple(cells)))
+    assert remark in text
+    row = next(line for line in text.splitlines() if line.split()[:2] == ["1", "32"])
+    assert word in row.split()
+
+
 def test_colours_on_a_terminal_only_and_not_against_no_color(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -184,7 +204,7 @@ def test_says_what_happened() -> None:
     text = printed(samples.troubled(), report="out/report.html")
     assert "! The machine is virtual" in text
     assert "3 of 51 trials rejected, 48 used: error (2), contaminated (1)" in text
-    assert "skipped: exit code 1 twice: cannot create thread (cpus=1 threads=32)" in text
+    assert "failed: exit code 1 twice: cannot create thread (cpus=1 threads=32)" in text
     assert "! interrupted: stopped by SIGINT in block 5" in text
     assert text.endswith("report: out/report.html\n")
 
