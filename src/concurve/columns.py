@@ -239,7 +239,7 @@ def _why_not(heading: list[str], cells: list[str], places: dict[str, int], doubt
     """Why a row of a table of ours does not count; empty if it does."""
     row = dict(zip(heading, (cell.strip() for cell in cells), strict=False))
     status = row.get("status", "measured")
-    if status == "skipped":
+    if status in ("skipped", "failed"):  # as tables of ours for machines, and for people, have it
         return "of levels that were skipped"
     if row.get("used") == "no":
         return "not used by the run"

@@ -58,6 +58,9 @@ class Factor(msgspec.Struct, frozen=True, kw_only=True):
     work: bool = False
 
 
+#: Why a cell ends that its study's check gave up: what nobody wants more of is no failure.
+GIVEN_UP = "given up by the check"
+
 #: Who takes CPU time and is no program that is seen.
 HYPERVISOR = "the hypervisor"
 OTHERS = "short-lived or small processes"

@@ -635,6 +635,9 @@ kind("few-of-those-not-in-doubt", "Of the settings not in doubt, use 4 clients; 
 kind("many-in-doubt-seem-worse", r"Of the settings not in doubt, .* 7 others seem worse")(
     lambda: _some_in_doubt((4.0,) * 7 + (1.0, 1.3), range(2, 9))
 )
+kind("greater-in-doubt-may-be-as-good", r"Of the .* use 3 clients.* 4 is in doubt, and may be")(
+    lambda: _some_in_doubt((2.0, 1.0, 1.0), (4,))
+)
 kind("in-doubt-seems-best", "No setting is .* Of the settings not in doubt, 3 clients are best: ")(
     lambda: _some_in_doubt((4.0, 1.2, 1.0, 1.3), (4,))
 )

@@ -190,6 +190,32 @@ def test_of_a_program_with_several_processes_those_are_named_that_run_all_the_ti
     assert _common([list(constant), ["python3 (PID 7)"]]) == ["python3"]
 
 
+def test_the_lowest_priority_of_those_that_run_all_the_time_is_told() -> None:
+    niced = [reject(f"{DETAIL}python3 (pid 7, nice 19) 30 %")] * 9
+    assert constant_of(niced, 10) == ("python3 (PID 7, nice 19)",)
+    lowered = [reject(f"{DETAIL}python3 (pid 7, nice 0) 30 %"), *niced]
+    assert constant_of(lowered, 10) == ("python3 (PID 7, nice 19)",), "it was lowered meanwhile"
+    both = "python3 (pid 7, nice 19) 30 %, python3 (pid 9, nice 0) 30 %"
+    of_both = constant_of([reject(f"{DETAIL}{both}")] * 9, 10)
+    assert of_both == ("python3 (PID 9)", "python3 (PID 7, nice 19)")
+    assert _common([list(of_both), ["python3 (PID 5)"]]) == ["python3"]
+
+
+def test_several_in_bursts_that_disturb_nearly_all_together_are_all_named() -> None:
+    one, other = "python3 (pid 7, nice 0) 30 %", "find (pid 9, nice 0) 20 %"
+    bursts = [reject(f"{DETAIL}{said}") for said in (one, other, f"{one}, {other}")] * 4
+    assert constant_of(bursts, 16) == ("python3 (PID 7)", "find (PID 9)")
+    same = [reject(bursts[n].detail.replace("find", "python3")) for n in range(12)]
+    assert constant_of(same, 16) == ("python3 (PIDs 7, 9)",)
+    quiet = [reject(f"{DETAIL}cc1 (pid {pid}, nice 0) 30 %") for pid in range(20, 23)]
+    assert constant_of([*bursts, *quiet], 16) == (), "a build disturbed others"
+    small = [reject(f"{item.detail}, init (pid 1, nice 0) 1 %") for item in (*bursts, *quiet)]
+    assert constant_of(small, 17) == (), "who takes next to nothing counts for nobody"
+    assert constant_of(bursts, 25) == (), "most trials were quiet"
+    ours = [reject(bursts[n].detail.replace("find", "concurve")) for n in range(12)]
+    assert constant_of(ours, 16) == ("python3 (PID 7)",), "another run ends"
+
+
 def test_runs_beside_the_same_program_name_it_without_the_pid_of_one() -> None:
     assert _common([["a (PID 1)", "b"], ["a (PID 2)"]]) == ["a"]
     assert _common([["a (PID 1)"], ["a (PID 1)"]]) == ["a (PID 1)"]

@@ -4,6 +4,7 @@ former are not judged."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 
 from concurve.analysis.run import trial_findings_of
+from concurve.analysis.run.best import _greater_as_good
 from concurve.definition.study import Rules
 from concurve.findings.best import BestFinding, Undisturbed
 from concurve.findings.run import TrialFindings
@@ -19,6 +21,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.report.json.best import best_overall
 from concurve.report.sections.best import doubt_sentences
 from concurve.store import Store
+from concurve.terms import Level
 from concurve.wire.spec import TrialSpec
 from tests.helpers.counts import at_most, few_or_many
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
@@ -132,6 +135,50 @@ def test_the_best_of_the_others_is_said_where_the_base_is_in_doubt() -> None:
         "Of the settings not in doubt, use 8 clients: 1.20× as fast as 4 [1.17, 1.25], the next "
         "best. clients=2 seems worse, but is in doubt."
     )
+
+
+THREE = {1: 2.0, 2: 1.0, 4: 1.0}
+
+
+def test_of_two_settings_not_in_doubt_one_ratio_is_told_and_a_greater_one_beside_it() -> None:
+    for seed in range(20):
+        found = planted(THREE, (4,), seed, (0.0, 0.4))
+        best = found.best_overall
+        assert best is not None
+        if best.recommended is None and best.leader == {"clients": 2} and best.as_good:
+            break
+    else:
+        pytest.fail("no run of the kind that is meant")
+    assert best.undisturbed is not None
+    assert best.undisturbed.may_be_as_good == ({"clients": 4},)
+    assert re.fullmatch(
+        r"Of the settings not in doubt, use 2 clients: (\d\.\d+)× as fast as 1 \[\S+, \S+\]\. "
+        r"4 is in doubt, and may be as good\.",
+        answers(found),
+    )
+
+
+@pytest.mark.parametrize(
+    ("leader", "behind", "greater"),
+    [
+        ({"n": 2}, [1], ({"n": 4}, {"n": 8})),
+        ({"n": 2}, [1, 8], ({"n": 4},)),
+        ({"n": 2}, [8], ()),  # a smaller one may be as good
+        ({"n": 4}, [1, 8], ()),  # one in doubt has the best figure
+    ],
+)
+def test_a_smaller_setting_in_doubt_or_a_better_figure_forbids_to_use_another(
+    leader: dict[str, Level], behind: list[int], greater: tuple[dict[str, Level], ...]
+) -> None:
+    found = BestFinding(
+        indicator="x", label="x", group={}, factors=("n",), settings=({"n": 2},), leader=leader,
+        compared=5, behind=tuple({"n": n} for n in behind),
+    )  # fmt: skip
+    among = msgspec.structs.replace(found, leader={"n": 2}, recommended={"n": 2})
+    doubted: list[dict[str, Level]] = [{"n": 1}, {"n": 4}, {"n": 8}]
+    assert _greater_as_good(found, among, doubted) == greater
+    words: list[dict[str, Level]] = [{"n": "b"}]
+    assert _greater_as_good(found, among, words) == (), "no word is greater"
 
 
 @pytest.mark.parametrize("slows", [(0.0, 1.2), (-1.5, -0.5)])

@@ -215,6 +215,27 @@ def test_what_is_no_known_slip_stays_as_it_is() -> None:
     assert refused("--condtion", "n") == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("--thread", "1,2"), "-P thread 1,2 -- COMMAND {thread}"),
+        (("--thread=1,2",), "-P thread 1,2 -- COMMAND {thread}"),
+        (("--buffer-size", "1..16*2"), "-P buffer-size 1..16*2 -- COMMAND {buffer-size}"),
+        (("--sort-by", "merge,quick"), "-P sort-by merge,quick --"),
+        (("--cpu", "1,2"), ""),  # a slip of a letter
+        (("--repeets", "5..20"), ""),
+        (("--thread", "fast"), ""),
+        (("--thread", "4"), ""),
+        (("--thread",), ""),
+    ],
+)
+def test_an_option_of_the_program_with_levels_is_a_parameter(
+    words: tuple[str, ...], meant: str
+) -> None:
+    said = refused(*words)
+    assert meant in said if meant else not said
+
+
 def test_no_option_of_a_sweep_is_taken_for_a_slip() -> None:
     own = {option for parameter in sweep.params for option in parameter.opts}
     assert not own & set(slips._BY_OPTION)

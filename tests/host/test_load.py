@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from concurve.host.granted import granted_cpus
-from concurve.host.load import NAMED_MAX, Load, Process, between, load_over, read
+from concurve.host.load import NAMED_MAX, Load, Process, between, load_over, loads_over, read
 from concurve.host.machine import allowed_cpus
 from concurve.host.quotas import cpu_quota
 from concurve.wire.spec import Attach, AttachedProcess
@@ -186,6 +186,31 @@ def test_no_time_has_passed_and_old_kernels_count_no_steal(tmp_path: Path) -> No
 def test_this_machine_can_be_looked_at() -> None:
     load = load_over(0.0, lambda _: None)
     assert 0 <= load.foreign <= 1 and 0 <= load.steal <= 1
+
+
+def test_each_part_of_a_look_has_its_own_load(tmp_path: Path) -> None:
+    stat = "7 (tick) R 1 0 0 0 0 0 0 0 0 0 {} 0 0 0 20 0 1 0 9"
+    ticks = iter([0, 30, 30, 60, 60])
+    total = iter([100, 200, 300, 400, 500])
+
+    def tick() -> None:
+        used, of = next(ticks), next(total)
+        tree(
+            tmp_path,
+            {"proc/stat": f"cpu {used} 0 0 {of - used}\n", "proc/7/stat": stat.format(used)},
+        )
+
+    tick()
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        tick()
+
+    load, parts = loads_over(2.0, 4, sleep, tmp_path)
+    assert slept == [0.5] * 4
+    assert [part.foreign for part in parts] == [0.3, 0, 0.3, 0]
+    assert (load.foreign, load.seen[0].share) == (0.15, 0.15)
 
 
 # -- the CPUs granted ------------------------------------------------------------------------------

@@ -140,9 +140,31 @@ def test_the_machine_s_load_says_to_wait_for_the_run_that_it_names() -> None:
     item = load_item(Load(0.5, 0.0, (theirs, run)))
     assert item.remedy == "wait for that concurve run (pid 39): `concurve sweep --wait-quiet 30m …`"
     both = load_item(Load(0.5, 0.0, (theirs, run, Process("cc1", 7, 19, 0.1)))).remedy
-    assert both.startswith("end cc1 (pid 7), or wait for that concurve run (pid 39): ")
+    assert both.startswith("end cc1 (pid 7), or stop it meanwhile (`kill -STOP 7`, ")
+    assert ", or wait for that concurve run (pid 39): " in both
     alone = load_item(Load(0.5, 0.0, (Process("cc1", 7, 19, 0.5),))).remedy
-    assert alone == "end this process, or wait: `concurve sweep --wait-quiet 5m …`"
+    assert alone == (
+        "end this process, or stop it meanwhile (`kill -STOP 7`, afterwards `kill -CONT 7`), or "
+        "wait: `concurve sweep --wait-quiet 5m …`"
+    )
+
+
+def test_load_in_bursts_is_not_to_be_waited_for() -> None:
+    busy, idle = (Load(share, 0.0, (Process("tick", 7, 0, share),)) for share in (0.3, 0.01))
+    other = Load(0.3, 0.0, (Process("cc1", 9, 0, 0.3),))
+    for parts, bursts in (
+        ([busy, idle, busy, idle], True),
+        ([idle, busy, busy, idle, idle, busy], True),
+        ([busy, busy, busy], False),  # it may end
+        ([idle, busy, busy], False),
+        ([busy, other, idle], False),
+        ([], False),
+    ):
+        remedy = load_item(busy, parts).remedy
+        assert ("; tick (pid 7) runs in bursts: waiting hardly helps" in remedy) is bursts
+        assert ("--wait-quiet" in remedy) is not bursts
+    small = Load(0.3, 0.0, (Process("tick", 7, 0, 0.001),))
+    assert "--wait-quiet" in load_item(small, [busy, idle, busy]).remedy
 
 
 def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
@@ -151,6 +173,7 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
     """A process of another session that has nice 19 takes as much as before."""
     monkeypatch.setattr(quiet, "has_autogroups", lambda: True)
     monkeypatch.setattr(quiet, "is_apart", lambda pid: pid < 10)
+    monkeypatch.setattr(quiet, "autogroup_nice", lambda pid: 19 if pid == 6 else 0)
 
     def said(*processes: Process) -> str:
         return load_item(Load(0.5, 0.0, processes)).remedy
@@ -169,7 +192,14 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
         f"end these processes, or give them {yields} (`renice -n 19 -p 20`; {of_session} "
         "/proc/7/autogroup /proc/9/autogroup`)"
     ) in said(theirs, third, ours)
+    of_lowest_session = Process("cc1", 6, 0, 0.2)
+    assert "end this process, or stop it meanwhile (`kill -STOP 6`" in said(of_lowest_session)
     monkeypatch.undo()
+    (tmp_path / "6").mkdir()
+    for text, nice in (("/autogroup-41 nice 19\n", 19), ("", 0)):
+        (tmp_path / "6/autogroup").write_text(text)
+        assert quiet.autogroup_nice(6, tmp_path) == nice
+    assert quiet.autogroup_nice(7, tmp_path) == 0
     assert not quiet.is_apart(os.getpid()) and quiet.is_apart(2**30)
     file = tmp_path / "enabled"
     for text, has in (("1\n", True), ("0\n", False), ("", False)):
@@ -217,7 +247,16 @@ def test_nobody_is_asked_to_end_the_programs_of_another_run() -> None:
         ((mine, theirs), f"end cc1plus (pid 20), {yields}"),
         ((mine, init), f"end cc1plus (pid 20), {yields}"),
         ((init,), "wait longer"),
-        ((niced,), "end this process, wait longer"),
+        (
+            (niced,),
+            "end this process, or stop it meanwhile (`kill -STOP 50`, afterwards "
+            "`kill -CONT 50`), wait longer",
+        ),
+        (
+            (mine, niced),
+            "end these processes, or stop them meanwhile (`kill -STOP 20 50`, "
+            "afterwards `kill -CONT 20 50`), wait longer",
+        ),
         ((Process("small", 60, 0, 0.01),), "wait longer"),  # beside many that are not named
     ):
         with pytest.raises(HostError) as refused:

@@ -100,6 +100,6 @@ def test_the_line_that_names_the_error_stands_once_at_the_end(
     show_run(store, "last", topics=topics)
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.count(error) == 1
-    assert "skipped: the program failed: it said: see below (both cells)" in shown
+    assert "! the program failed: it said: see below (both cells)" in shown
     assert "failed: every cell failed; the first: threads=1" in shown
     assert shown.index("see below") < shown.index(error)

@@ -91,7 +91,8 @@ def test_no_text_steers_the_terminal(live: bool) -> None:
     assert "\nmine" not in shown
 
 
-def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
+def test_a_noisy_machine_does_not_flood_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
     out = io.StringIO()
     line = Progress(out, live=True)
     for number in range(50):
@@ -101,13 +102,33 @@ def test_a_noisy_machine_does_not_flood_the_terminal() -> None:
         line.trial_ended(HERE, SO_FAR, "program_error", "the program failed: exit code 1")
     disturbed, *failed = out.getvalue().splitlines()
     assert disturbed == (
-        "threads=4 cpus=2: disturbed, other processes used the CPUs; it is repeated, or used and "
-        "marked as in doubt; further ones are not shown here"
+        "threads=4 cpus=2: disturbed, other processes used the CPUs. Disturbed trials are "
+        "repeated; those that are used all the same are marked as in doubt. Only the first is "
+        "shown here."
     )
     assert len(failed) == 4
     assert failed[0] == "threads=4 cpus=2: the program failed: exit code 1"
     assert failed[2].endswith("failed, for the same reason")
     assert "for this cause (the program failed)" in failed[3]
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_a_terminal_shows_a_long_remark_over_several_lines(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It breaks words itself."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    on_terminal, elsewhere = io.StringIO(), io.StringIO()
+    for out in (on_terminal, elsewhere):
+        line = Progress(out, live=out is on_terminal)
+        line.begin(5, f"a run of {'many ' * 30}trials")
+        line.trial_ended(HERE, SO_FAR, "contaminated", "other processes used the CPUs: firefox")
+        line.note(f"{'words ' * 6}before `concurve show last` and behind")
+    shown = on_terminal.getvalue()
+    assert max(map(len, shown.splitlines())) < columns
+    assert shown.split() == elsewhere.getvalue().split()
+    assert "`concurve show last`" in shown, "a command stays whole"
+    assert len(elsewhere.getvalue().splitlines()) == 3, "a file has a line for each"
 
 
 def test_a_long_cause_is_shown_by_its_first_clauses() -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import os
 import re
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,7 +22,7 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding, Report
 from concurve.report import terminal
-from concurve.report.console import beside
+from concurve.report.console import Line, beside, print_lines
 from concurve.report.document import Column, Document, Role, Table
 from concurve.report.sections import figures, rejected
 from concurve.report.sections.limits import explanation_document
@@ -63,6 +68,53 @@ def test_plain_output_has_no_escapes(name: str, monkeypatch: pytest.MonkeyPatch)
     assert "\x1b" not in text
     assert all(cell_len(line) <= 80 for line in text.splitlines())
     assert not set(text) & set("│─┃━┏┓")
+
+
+@pytest.mark.parametrize(("into", "width"), [("pipe", 60), ("file", 80)])
+def test_a_pager_gets_lines_of_the_width_of_its_terminal(
+    into: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``concurve show | less``: what is written to a file has no terminal."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    terminal_of, ours = os.openpty()
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    if into == "pipe":
+        reading, writing = os.pipe()
+    else:
+        writing = os.open(tmp_path / "out", os.O_RDWR | os.O_CREAT)
+        reading = os.dup(writing)
+    widths = []
+
+    def made(found: int) -> list[Line]:
+        widths.append(found)
+        return [Line("a line")]
+
+    with os.fdopen(ours, "w") as screen, os.fdopen(writing, "w") as out:
+        monkeypatch.setattr("sys.stderr", screen)
+        print_lines(made, out)
+    os.close(reading)
+    os.close(terminal_of)
+    assert widths == [width]
+
+
+@pytest.mark.parametrize(
+    ("note", "word", "remark"),
+    [
+        ("timed out: after 5 s", "failed", "! failed: timed out: after 5 s (cpus=1 threads=32)"),
+        ("the program failed: exited with 1", "failed", "! the program failed: exited with 1 ("),
+        ("given up by the check: x", "skipped", "! skipped: given up by the check: x ("),
+    ],
+)
+def test_a_setting_that_failed_is_not_called_skipped(note: str, word: str, remark: str) -> None:
+    report = samples.troubled()
+    cells = [
+        msgspec.structs.replace(cell, note=note) if cell.status == "skipped" else cell
+        for cell in report.cells
+    ]
+    text = printed(msgspec.structs.replace(report, cells=tuple(cells)))
+    assert remark in text
+    row = next(line for line in text.splitlines() if line.split()[:2] == ["1", "32"])
+    assert word in row.split()
 
 
 def test_colours_on_a_terminal_only_and_not_against_no_color(
@@ -152,7 +204,7 @@ def test_says_what_happened() -> None:
     text = printed(samples.troubled(), report="out/report.html")
     assert "! The machine is virtual" in text
     assert "3 of 51 trials rejected, 48 used: error (2), contaminated (1)" in text
-    assert "skipped: exit code 1 twice: cannot create thread (cpus=1 threads=32)" in text
+    assert "failed: exit code 1 twice: cannot create thread (cpus=1 threads=32)" in text
     assert "! interrupted: stopped by SIGINT in block 5" in text
     assert text.endswith("report: out/report.html\n")
 

@@ -4,17 +4,18 @@ role is counts as a stranger, and puts each trial in doubt."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from concurve.definition.purposes import may_load_a_stranger, names_a_server
 from concurve.definition.study import Study
-from concurve.findings.again import with_pids
+from concurve.findings.again import LOWEST_NICE, with_pids
 from concurve.findings.cells import Reject
 from concurve.readings.connections import may_be_connected
 from concurve.readings.contamination import (
     BY_PROCESSES,
     STEAL,
+    Named,
     processes_named,
     programs_named,
     took_most,
@@ -60,22 +61,26 @@ def strangers_of(
 
 def constant_of(rejects: Iterable[Reject], trials: int) -> tuple[str, ...]:
     """The programs that took CPU time in nearly all of so many trials, or single processes that did
-    so in nearly all that processes disturbed, where those are the most; those that did so in most
-    first. Who runs all the time does not end while a run waits for that. A program that was a
-    single process has its PID, and one of several the PIDs of those that ran all the time."""
+    so in nearly all that processes disturbed, where those are the most; so did several in bursts
+    that did so together. Those of most trials are first. Who runs all the time does not end while a
+    run waits for that. A program has the PIDs of its processes that did so in most disturbed
+    trials; those of the lowest priority stand apart."""
     if trials < _CONSTANT_TRIALS_MIN:
         return ()
     details = [reject.detail for reject in rejects if reject.cause in BY_PROCESSES]
     each = [processes_named(detail) for detail in details]
     times: Counter[str] = Counter()
     taken: Counter[str] = Counter()
-    pids: dict[str, Counter[int]] = {}
+    pids: dict[str, set[int]] = {}
+    nice: dict[tuple[str, int], int] = {}  # the latest: it may be lowered in the course of a run
     for processes in each:
         times.update({item.program for item in processes})
         for item in processes:
             taken[item.program] += item.percent
-            pids.setdefault(item.program, Counter())[item.pid] += 1
+            pids.setdefault(item.program, set()).add(item.pid)
+            nice[item.program, item.pid] = item.nice
     least = _SHARE_LEAST * max(taken.values(), default=0)
+    lasting = _lasting([[it for it in some if taken[it.program] >= least] for some in each])
     are_most = len(details) >= max(_CONSTANT_TRIALS_MIN, _OF_TRIALS_LEAST * trials)
     found = [
         program
@@ -83,19 +88,40 @@ def constant_of(rejects: Iterable[Reject], trials: int) -> tuple[str, ...]:
         if taken[program] >= least
         and (
             seen >= _OF_TRIALS_CONSTANT * trials
-            or (are_most and len(pids[program]) == 1 and seen >= _OF_TRIALS_CONSTANT * len(details))
+            or (are_most and program != OURS and program in lasting)
+            or (are_most and seen >= _OF_TRIALS_CONSTANT * len(details) and len(pids[program]) == 1)
         )
     ]
-    least = _OF_TRIALS_CONSTANT * len(details)
-    return tuple(_constant(program, pids[program], least) for program in found[:_NAMED_MAX])
+    named: list[str] = []
+    for program in found[:_NAMED_MAX]:
+        named += _constant(program, lasting.get(program, ()), nice)
+    return tuple(named)
 
 
-def _constant(program: str, pids: Mapping[int, int], least: float) -> str:
-    """A program with the processes that took CPU time in so many trials; ``pids`` says in how many
-    each did."""
+def _lasting(each: Sequence[Sequence[Named]]) -> dict[str, list[int]]:
+    """The PIDs, by their programs, of those that took CPU time in most disturbed trials, where
+    nearly all of these trials have one of them; ``each`` has the processes of a trial. Several that
+    run in bursts disturb together what none of them disturbs alone."""
+    of_trials = [{(item.program, item.pid) for item in processes} for processes in each]
+    seen = Counter(process for processes in of_trials for process in processes)
+    often = {process for process, trials in seen.items() if trials > len(each) / 2}
+    if sum(bool(often & processes) for processes in of_trials) < _OF_TRIALS_CONSTANT * len(each):
+        return {}
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for program, pid in sorted(often):
+        found[program].append(pid)
+    return found
+
+
+def _constant(program: str, pids: Sequence[int], nice: Mapping[tuple[str, int], int]) -> list[str]:
+    """A program with those of its processes that ran all the time; ``nice`` has the nice values of
+    processes."""
     if program == OURS:
-        return ANOTHER_RUN
-    return with_pids(program, sorted(pid for pid, trials in pids.items() if trials >= least))
+        return [ANOTHER_RUN]
+    lowest = [pid for pid in pids if nice[program, pid] >= LOWEST_NICE]
+    usual = [pid for pid in pids if nice[program, pid] < LOWEST_NICE]
+    found = [with_pids(program, usual)] if usual or not lowest else []
+    return [*found, with_pids(program, lowest, is_lowest=True)] if lowest else found
 
 
 def has_autogroups(machine: Mapping[str, Any]) -> bool:

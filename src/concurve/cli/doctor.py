@@ -11,7 +11,7 @@ Example:
   concurve doctor
 
 Looks at the machine for two seconds, changes nothing, and prints the command for each remedy.
-concurve machine check judges its CPUs and settings, and prints all that is known of it as JSON.
+concurve machine check judges its CPUs and settings; with --json it prints all that is known.
 """
 
 
@@ -28,7 +28,7 @@ def verb() -> None:
     from concurve.host.machine_check import sources
 
     facts = describe_machine()
-    quiet = [load_item(present_load()), *doctor.quieting(facts)]
+    quiet = [load_item(*present_load()), *doctor.quieting(facts)]
     granted = doctor.grants(facts, runner=native.runner())
     tell_beside("What matters most  ", doctor.foremost([*quiet, *granted]))
     tell("How quiet it is, and how to quieten it")

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from concurve.host.load import Load
     from concurve.host.machine_check import Item
 
 #: How long the load is looked at, here and by ``concurve doctor``.
 LOOK_SECONDS = 2.0
+#: In so many parts, which show whether load comes in bursts.
+LOOK_PARTS = 8
 
 HELP = """Describe this host and what it grants, and undo what killed runs have left.
 
@@ -64,30 +68,30 @@ def check(json: bool) -> None:
     from concurve.host.machine_check import doubts
 
     facts = describe_machine()
-    load = present_load()
+    load, parts = present_load()
     if json:
         probes = LocalEngine().probes()
         found = {"machine": facts, "load": load._asdict(), "probes": probes}
         print(msgspec.json.format(msgspec.json.encode(found)).decode())
         return
-    print_items([load_item(load), *doubts(facts)])
+    print_items([load_item(load, parts), *doubts(facts)])
     tell("how to quieten it, and what it grants: concurve doctor")
 
 
-def present_load() -> Load:
-    """The load of the machine now."""
+def present_load() -> tuple[Load, list[Load]]:
+    """The load of the machine now, and in each part of the time of the look."""
     import time
 
-    from concurve.host.load import load_over
+    from concurve.host.load import loads_over
 
-    return load_over(LOOK_SECONDS, time.sleep)
+    return loads_over(LOOK_SECONDS, LOOK_PARTS, time.sleep)
 
 
-def load_item(load: Load) -> Item:
-    """The present load, judged as a trial under it would be."""
+def load_item(load: Load, parts: Sequence[Load] = ()) -> Item:
+    """The present load, judged as a trial under it would be; ``parts`` of the look show bursts."""
     from concurve import words
     from concurve.host.machine_check import Item
-    from concurve.measuring.quiet import disturbance, end_these
+    from concurve.measuring.quiet import disturbance, end_these, is_in_bursts
 
     if says := disturbance(load):
         end = end_these(load, ", or ")
@@ -95,6 +99,11 @@ def load_item(load: Load) -> Item:
             pids = words.listed([f"pid {run}" for run in runs])
             whom = words.verb(len(runs), "that concurve run", "those concurve runs")
             remedy = f"{end}wait for {whom} ({pids}): `concurve sweep --wait-quiet 30m …`"
+        elif end and is_in_bursts(load, parts):
+            named = load.seen[0]
+            remedy = end_these(
+                load, f"; {named.name} (pid {named.pid}) runs in bursts: waiting hardly helps"
+            )
         else:
             remedy = f"{end}wait: `concurve sweep --wait-quiet 5m …`"
         return Item("!!", "load now", says.what, remedy)

@@ -34,11 +34,11 @@ from concurve.measuring.site import this_machine
 from concurve.measuring.wrappers import wrapper_before
 from concurve.planning.forecast import forecast, shortfall
 from concurve.planning.plan import Machine, describe, plan_of
-from concurve.planning.protocol import GIVEN_UP, replay
+from concurve.planning.protocol import replay
 from concurve.report.progress import Progress
 from concurve.store import Store
 from concurve.store.run_head import RunHead, is_of_sweep
-from concurve.terms import Waiting
+from concurve.terms import GIVEN_UP, Waiting
 
 if TYPE_CHECKING:
     from concurve.hosts.engine import HostsEngine

@@ -110,6 +110,8 @@ def _of_verb(error: click.UsageError) -> click.UsageError | None:
     if isinstance(error, click.NoSuchOption):
         of_verb = {"sweep": _BY_OPTION, "run": _BY_OPTION_OF_RUN}.get(verb or "", {})
         meant = of_verb.get(error.option_name)
+        if meant is None and verb == "sweep":
+            meant = _as_parameter(error)
         if meant is None:
             return None
         message = f"No such option '{error.option_name}'. {meant}"
@@ -118,6 +120,31 @@ def _of_verb(error: click.UsageError) -> click.UsageError | None:
         message = f"There is no command to measure. It stands behind --: concurve sweep {_EXAMPLE}"
         return click.UsageError(message, error.ctx)
     return None
+
+
+#: Names of options that are more alike are a slip of a letter.
+_ALIKE = 0.8
+
+
+def _as_parameter(error: click.NoSuchOption) -> str | None:
+    """What to type in place of ``--thread 1,2``, an option of the program with several levels;
+    ``None`` where it is none, or a misspelt one of ours."""
+    from difflib import get_close_matches
+
+    from concurve.cli.sweep import WORDS
+
+    option, name = error.option_name, error.option_name.lstrip("-")
+    words: Sequence[str] = error.ctx.meta.get(WORDS, ()) if error.ctx else ()
+    at = next((i for i, word in enumerate(words) if word.partition("=")[0] == option), None)
+    if at is None or not re.fullmatch(_NAME, name):
+        return None
+    _, equals, levels = words[at].partition("=")
+    levels = levels if equals else "".join(words[at + 1 : at + 2])
+    is_several = ("," in levels or ".." in levels) and _LEVELS.fullmatch(levels)
+    ours = [text.lstrip("-") for text in error.possibilities or ()]
+    if not is_several or get_close_matches(name, ours, 1, _ALIKE):
+        return None
+    return f"A parameter is -P NAME LEVELS: -P {name} {levels} -- COMMAND {{{name}}}"
 
 
 def _of_all_verbs(

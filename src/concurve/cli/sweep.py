@@ -45,7 +45,7 @@ class _Sweep(Grouped):
     """Remembers whether the command was given after ``--``, which click takes away."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta[_WORDS] = tuple(args)
+        ctx.meta[WORDS] = tuple(args)
         return super().parse_args(ctx, args)
 
 
@@ -63,7 +63,7 @@ GROUPS = {
 }  # fmt: skip
 
 #: The words behind the verb, in what click passes on.
-_WORDS = "concurve.sweep.words"
+WORDS = "concurve.sweep.words"
 
 
 @click.command(
@@ -245,7 +245,7 @@ def verb(
     from concurve.store import Store
 
     asked = asked_of(fail_on, effect, in_doubt)
-    slips.refuse_words(verb, command, parameters, click.get_current_context().meta[_WORDS])
+    slips.refuse_words(verb, command, parameters, click.get_current_context().meta[WORDS])
     names = [name for name, _ in parameters]
     counted, amount = study_line.split_work(work, names)
 
@@ -281,7 +281,7 @@ def verb(
     _tell_of_texts(parameters, cpus, is_here)
     _tell_of_words(study, common["secrets"])
     _tell_of_one_setting(study, common["secrets"])
-    _tell_of_options(command, click.get_current_context().meta[_WORDS])
+    _tell_of_options(command, click.get_current_context().meta[WORDS])
     _tell_of_shell(command, [name for name, _ in parameters])
     _tell_of_compiler(command)
     _tell_of_versions(command)

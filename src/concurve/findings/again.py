@@ -17,6 +17,9 @@ _ELSEWHERE = "Run again at another time or on another machine"
 #: A wait that was too short is to be so many times as long.
 LONGER = 4
 
+#: Nobody yields more than at this nice value.
+LOWEST_NICE = 19
+
 
 def run_again(
     over_hosts: bool,
@@ -50,9 +53,9 @@ def lowest_priority(same: Sequence[object], others: Sequence[object]) -> list[st
     """The commands that give processes the lowest priority, by their PIDs: ``same`` are of a
     session whose threads nice compares, ``others`` of sessions among which the kernel shares the
     CPUs first (sched(7))."""
-    found = [f"renice -n 19 -p {' '.join(map(str, same))}"] if same else []
+    found = [f"renice -n {LOWEST_NICE} -p {' '.join(map(str, same))}"] if same else []
     files = " ".join(f"/proc/{pid}/autogroup" for pid in others)
-    return [*found, f"echo 19 | sudo tee {files}"] if others else found
+    return [*found, f"echo {LOWEST_NICE} | sudo tee {files}"] if others else found
 
 
 def _of_constant(constant: Sequence[str], *, autogroups: bool) -> str:
@@ -63,26 +66,44 @@ def _of_constant(constant: Sequence[str], *, autogroups: bool) -> str:
             "its end: --wait-quiet 30m waits for it."
         )
     is_one = len(constant) == 1 and "(PIDs" not in constant[0]
-    it, its = ("it", "its") if is_one else ("them", "their")
-    named = [found["pids"] if (found := _WITH_PIDS.fullmatch(name)) else "" for name in constant]
-    pids = ", ".join(named).split(", ") if all(named) else ["PID"]
-    # In which sessions they were is not stored.
-    of_sessions = lowest_priority(pids, pids if autogroups else ())
-    runs = "it runs" if is_one else "they run"
-    how = f"; if {runs} in another session: ".join(of_sessions)
+    it = "it" if is_one else "them"
+    found = [_WITH_PIDS.fullmatch(name) for name in constant]
+    pids = ", ".join([item["pids"] if item else "" for item in found]).split(", ")
+    are_lowest = [item is not None and item["lowest"] is not None for item in found]
+    tells = "; concurve doctor lists what runs"
+    if any(are_lowest):
+        # Nice values of other sessions count only inside those, and a lower one may help there.
+        is_said = all(are_lowest) and not autogroups
+        begun = f"{'Its' if is_one else 'Their'} priority is the lowest: end" if is_said else "End"
+        what = f"{begun} {it}, or stop {it} meanwhile ({stopping(pids if all(pids) else ['PID'])})"
+        tells = ""
+    elif autogroups:
+        # In which sessions they were is not stored; concurve doctor sees it.
+        what = f"End {it}, or lower {'its' if is_one else 'their'} priority"
+        tells = "; concurve doctor has the command for it"
+    else:
+        (how,) = lowest_priority(pids if all(pids) else ["PID"], ())
+        what = f"End {it}, or lower {'its' if is_one else 'their'} priority ({how})"
     return (
         f"{words.listed(constant)} took CPU time in nearly all disturbed trials, so waiting does "
-        f"not help. End {it}, or lower {its} priority ({how}), and run again; "
-        "concurve doctor lists what runs."
+        f"not help. {what}, and run again{tells}."
     )
 
 
-def with_pids(program: str, pids: Sequence[int]) -> str:
+def stopping(pids: Sequence[object], mark: str = "") -> str:
+    """The commands that stop processes, and let them go on, each between two of a ``mark``."""
+    every = " ".join(map(str, pids))
+    return f"{mark}kill -STOP {every}{mark}, afterwards {mark}kill -CONT {every}{mark}"
+
+
+def with_pids(program: str, pids: Sequence[int], *, is_lowest: bool = False) -> str:
     """A program with those of its processes that are meant, as it is named: ``python3 (PID 4711)``,
-    ``python3 (PIDs 17, 4711)``; without any its name alone."""
+    ``python3 (PIDs 17, 4711)``; without any its name alone. ``is_lowest``: their nice value is the
+    lowest priority, which is told."""
     if not pids:
         return program
-    return f"{program} ({'PID' if len(pids) == 1 else 'PIDs'} {', '.join(map(str, pids))})"
+    lowest = f", nice {LOWEST_NICE}" if is_lowest else ""
+    return f"{program} ({'PID' if len(pids) == 1 else 'PIDs'} {', '.join(map(str, pids))}{lowest})"
 
 
 def program_of(constant: str) -> str:
@@ -91,7 +112,9 @@ def program_of(constant: str) -> str:
     return found["program"] if found else constant
 
 
-_WITH_PIDS = re.compile(r"(?P<program>.*) \(PIDs? (?P<pids>\d+(?:, \d+)*)\)")
+_WITH_PIDS = re.compile(
+    rf"(?P<program>.*) \(PIDs? (?P<pids>\d+(?:, \d+)*)(?P<lowest>, nice {LOWEST_NICE})?\)"
+)
 
 
 def _of_a_server(strangers: Sequence[str]) -> str:

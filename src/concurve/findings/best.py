@@ -33,15 +33,23 @@ class GivenBack(msgspec.Struct, frozen=True, kw_only=True):
 class Undisturbed(msgspec.Struct, frozen=True, kw_only=True):
     """What is found among the settings that are not in doubt, where others are: ``best`` compares
     the former alone, and names one or a few of them. ``doubted`` are the latter, which may be
-    better all the same; ``seem_worse``: all trials have each of them behind. ``next_best`` is the
+    better all the same; ``seem_worse``: all trials have each of them behind. ``may_be_as_good``
+    holds those that all trials do not tell from the best one, where this one has the best figure by
+    all trials, too, and each of them is a greater setting; else it is empty. ``next_best`` is the
     setting that follows a single best one, and ``to_next`` says how many times as good the best is;
     its interval holds against each of the others."""
 
     doubted: tuple[dict[str, Level], ...]
     best: BestFinding
     seem_worse: bool
+    may_be_as_good: tuple[dict[str, Level], ...] = ()
     next_best: dict[str, Level] | None = None
     to_next: Estimate | None = None
+
+    @property
+    def is_to_use(self) -> bool:
+        """Is the best one to be used, of those that are not in doubt?"""
+        return self.seem_worse or bool(self.may_be_as_good)
 
 
 class Withheld(msgspec.Struct, frozen=True, kw_only=True):

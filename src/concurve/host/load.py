@@ -172,6 +172,17 @@ def load_over(
     return between(before, read(root), attached=attached)
 
 
+def loads_over(
+    seconds: float, count: int, sleep: Callable[[float], None], root: Path = Path("/")
+) -> tuple[Load, list[Load]]:
+    """The load over the next seconds, and that of each of so many equal parts of them."""
+    readings = [read(root)]
+    for _ in range(count):
+        sleep(seconds / count)
+        readings.append(read(root))
+    return between(readings[0], readings[-1]), [*map(between, readings, readings[1:])]
+
+
 def _of_kernel(now: Reading) -> set[int]:
     """The numbers of the threads of the kernel, where they are seen: not in a container."""
     found = {

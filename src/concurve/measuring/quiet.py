@@ -11,6 +11,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from concurve import words
 from concurve.definition.study import Study
 from concurve.definition.units import format_duration, parse_duration
 from concurve.errors import BusyError, HostError, StudyError
-from concurve.findings.again import lowest_priority
+from concurve.findings.again import LOWEST_NICE, lowest_priority, stopping
 from concurve.host.attaching import find
 from concurve.host.load import Load, is_seen, load_over
 from concurve.host.lock import measurement_lock, measurement_under_way
@@ -53,6 +54,18 @@ _PLACES = ("first", "second", "third")
 def is_quiet(load: Load) -> bool:
     """Would a trial under this load count as clean?"""
     return load.foreign <= FOREIGN_SHARE_MAX and load.steal <= STEAL_SHARE_MAX
+
+
+def is_in_bursts(load: Load, parts: Sequence[Load]) -> bool:
+    """Does the process that takes most of a ``load`` disturb again and again, by the loads of its
+    ``parts`` one after another? It is not seen to end then, and no wait for a pause helps long."""
+    if not load.seen:
+        return False
+    most = load.seen[0].pid
+    shares = [sum(it.share for it in part.processes if it.pid == most) for part in parts]
+    is_busy = [share > FOREIGN_SHARE_MAX for share in shares]
+    begun = [now and not before for before, now in pairwise([False, *is_busy])]
+    return sum(begun) > 1
 
 
 def disturbance(load: Load) -> Disturbance | None:
@@ -274,8 +287,6 @@ ENDED_SHARE = 0.1
 
 #: The first process: to end it is to end the machine, or its container.
 _INIT = 1
-#: Nobody yields more than at this nice value.
-_LOWEST = 19
 _AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
@@ -289,12 +300,25 @@ def end_these(load: Load, then: str) -> str:
     whom = words.verb(len(strangers), "this process", "these processes")
     if len(strangers) < len(load.seen):
         whom = words.listed([f"{it.name} (pid {it.pid})" for it in strangers])
-    others = [it.pid for it in strangers if is_apart(it.pid)] if has_autogroups() else []
-    same = [it.pid for it in strangers if it.pid not in others and it.nice < _LOWEST]
+    apart = [it.pid for it in strangers if is_apart(it.pid)] if has_autogroups() else []
+    same = [it.pid for it in strangers if it.pid not in apart and it.nice < LOWEST_NICE]
+    others = [pid for pid in apart if autogroup_nice(pid) < LOWEST_NICE]
     them = words.verb(len(strangers), "it", "them")
     how = [f"`{command}`" for command in lowest_priority(same, others)]
-    other = f", or give {them} the lowest priority ({'; '.join(how)})" if how else ""
+    other = f", or give {them} the lowest priority ({'; '.join(how)})"
+    if len(same) + len(others) < len(strangers):
+        # To some the lowest priority is no change: it is what helps all of them.
+        other = f", or stop {them} meanwhile ({stopping([it.pid for it in strangers], '`')})"
     return f"end {whom}{other}{then}"
+
+
+def autogroup_nice(pid: int, proc: Path = Path("/proc")) -> int:
+    """The nice value of the session of a process; 0, the usual one, where it is not told."""
+    try:
+        said = (proc / str(pid) / "autogroup").read_text(encoding="ascii")
+        return int(said.rpartition(" ")[2])  # /autogroup-123 nice 0
+    except (OSError, ValueError):
+        return 0
 
 
 def has_autogroups(path: Path = _AUTOGROUPS) -> bool:

@@ -40,6 +40,7 @@ from concurve.readings.contamination import MACHINE_WIDE
 from concurve.stats.moments import median, median_deviation
 from concurve.store.rows import Outcome, Outcomes, TrialKey
 from concurve.store.run_head import EARNING_PROTOCOL, ENDING_PROTOCOL, FIRST_PROTOCOL
+from concurve.terms import GIVEN_UP
 
 #: A value further from the median than this many median deviations is far off (10 σ if normal).
 FAR_DEVIATIONS = 14.826
@@ -49,8 +50,6 @@ FAR_DEVIATIONS = 14.826
 CUT = "time allowance"
 LOST = "host lost"
 NOBODYS = (CUT, LOST)
-#: Why a cell ends that its study's check gave up: what nobody wants more of is no failure.
-GIVEN_UP = "given up by the check"
 
 #: So many redos are tried beside the share of the pilot's, and as many more for each that comes out
 #: quiet: while one in six of them does, a run goes on redoing. What disturbs comes in bursts, so

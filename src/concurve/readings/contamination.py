@@ -272,16 +272,17 @@ def _named(signs: list[Contamination], record: TrialRecord, capacity: int) -> li
 
 #: A process among those that :func:`_named` lists.
 _OF_PROCESS = re.compile(
-    r"[:,] (?:of the machine's CPU time )?([^(),]+) \(pid (\d+), nice -?\d+\) (\d+) %"
+    r"[:,] (?:of the machine's CPU time )?([^(),]+) \(pid (\d+), nice (-?\d+)\) (\d+) %"
 )
 
 
 class Named(NamedTuple):
-    """A process that the detail of a sign names: its program, its PID, and its percentage of the
-    CPU time of the machine."""
+    """A process that the detail of a sign names: its program, its PID, its nice value, and its
+    percentage of the CPU time of the machine."""
 
     program: str
     pid: int
+    nice: int
     percent: int
 
 
@@ -290,8 +291,8 @@ def processes_named(detail: str) -> list[Named]:
     its process."""
     found = _OF_PROCESS.findall(detail)
     return [
-        Named(OURS if name == ANOTHER_RUN else name, int(pid), int(percent))
-        for name, pid, percent in found
+        Named(OURS if name == ANOTHER_RUN else name, int(pid), int(nice), int(percent))
+        for name, pid, nice, percent in found
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TextIO
@@ -42,7 +43,7 @@ def print_lines(make: Callable[[int], Iterable[Line]], file: TextIO | None = Non
     """Print the lines that ``make`` gives for a width, in characters that the stream can encode."""
     out = file or sys.stdout
     styled = _console(out) if out.isatty() else None
-    width = _width_elsewhere() if styled is None else styled.width
+    width = _width_elsewhere(out) if styled is None else styled.width
     if fit_encoding("±", out) != "±":
         width -= _ASCII_MARGIN
     for line in make(max(width, WIDTH_MIN)):
@@ -64,11 +65,23 @@ def as_text(make: Callable[[int], Iterable[Line]]) -> str:
     return "\n".join(fit_encoding(line.plain, sys.stdout) for line in lines)
 
 
-def _width_elsewhere() -> int:
-    """The width of lines that go to no terminal: what ``COLUMNS`` says, else 80."""
+def _width_elsewhere(out: TextIO) -> int:
+    """The width of lines that go to no terminal: what ``COLUMNS`` says, else that of the terminal
+    on which a pager shows them; else 80."""
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isascii() and given.isdigit() else 0
-    return width or _WIDTH_PLAIN
+    return width or _width_of_pager(out) or _WIDTH_PLAIN
+
+
+def _width_of_pager(out: TextIO) -> int:
+    """The width of the terminal that standard error has, where ``out`` is a pipe: ``less`` at its
+    other end shows the lines there. 0 elsewhere, and for what is written to a file."""
+    try:
+        if not stat.S_ISFIFO(os.fstat(out.fileno()).st_mode):
+            return 0
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError, AttributeError):
+        return 0
 
 
 def _console(terminal: TextIO) -> Console:

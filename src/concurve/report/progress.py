@@ -21,7 +21,7 @@ from rich.cells import cell_len
 from concurve import words
 from concurve.estimate import Estimate
 from concurve.report import format as fmt
-from concurve.report.console import cut, fit_encoding
+from concurve.report.console import cut, fit_encoding, with_commands
 from concurve.terms import Disturbance, Level
 
 # If the output is not a terminal: one line a block, at intervals of at least the first number of
@@ -220,8 +220,8 @@ class Progress:
             # Who took how much differs from trial to trial: the result says it of all of them.
             if self._rejects[kind] == 1:
                 self.note(
-                    f"{became}, {kind}; it is repeated, or used and marked as in doubt; further "
-                    "ones are not shown here"
+                    f"{became}, {kind}. Disturbed trials are repeated; those that are used all "
+                    "the same are marked as in doubt. Only the first is shown here."
                 )
             return
         again = cause in self._causes and ":" in cause
@@ -279,7 +279,13 @@ class Progress:
             self._drawn = 0
 
     def _write_line(self, text: str) -> None:
-        self._write(f"{fmt.clean(text)}\n")
+        """Write a line; a terminal shows a longer one over several, broken between words."""
+        text = fmt.clean(text)
+        if self._live and cell_len(text) > self._room():
+            indent = "  "
+            found = with_commands(text, self._room(), indent)
+            text = "\n".join(line.plain for line in found).removeprefix(indent)
+        self._write(f"{text}\n")
 
     def _write(self, text: str) -> None:
         """Write what is cleaned already: settings, errors of programs and the names of others'

@@ -605,6 +605,7 @@ class _Rest(NamedTuple):
             doubted=doubted,
             best=among,
             seem_worse=all(setting in found.behind for setting in doubted),
+            may_be_as_good=_greater_as_good(found, among, doubted),
             next_best=next_best,
             to_next=to_next,
         )
@@ -637,6 +638,23 @@ class _Rest(NamedTuple):
             confidence=0.95,
         )
         return _only(among.factors, follows.cell.parameters), to_next
+
+
+def _greater_as_good(
+    found: BestFinding, among: BestFinding, doubted: Sequence[dict[str, Level]]
+) -> tuple[dict[str, Level], ...]:
+    """The settings in doubt that all trials do not tell from the best one ``among`` those that are
+    not; none unless all of them are greater and have a worse figure. The smallest setting that is
+    as good is the one to use, so a smaller one that may be as good forbids to name another."""
+    used = among.recommended
+    if used is None or len(found.factors) != 1 or found.leader != used:
+        return ()
+    (own,) = used.values()
+    not_behind = tuple(setting for setting in doubted if setting not in found.behind)
+    for (level,) in (setting.values() for setting in not_behind):
+        if isinstance(own, str) or isinstance(level, str) or level <= own:
+            return ()
+    return not_behind
 
 
 def _common(found: BestFinding, at_best: BestFinding) -> BestFinding:

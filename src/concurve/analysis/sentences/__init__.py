@@ -23,9 +23,9 @@ from concurve.findings.best import BestFinding
 from concurve.findings.cells import CellFindings, Reject
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan, describe
-from concurve.planning.protocol import GIVEN_UP, Protocol
+from concurve.planning.protocol import Protocol
 from concurve.store.run_head import RunHead
-from concurve.terms import IndicatorInfo
+from concurve.terms import GIVEN_UP, IndicatorInfo
 from concurve.wire.record import TrialRecord
 
 #: So many settings that failed are named.

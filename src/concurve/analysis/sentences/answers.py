@@ -110,8 +110,9 @@ def _of_group(
     """The greatest speed-up of a group, and the setting to use; where that is withheld, first why,
     then what the figures point to. ``is_said``: that nothing is recommended, and why."""
     said = []
-    if best is not None and (rest := _of_undisturbed(plan, best, speed)):
+    if best is not None and (rest := _of_undisturbed(plan, best, speed, gain)):
         is_led = gain is not None and gain.is_gain and not gain.speedup.in_doubt
+        is_led = is_led and _over_next(best, gain, speed) is None
         said += [_gain(plan, gain)] if gain is not None and is_led else []
         said += [rest]
     elif best is not None and best.recommended is None:
@@ -316,25 +317,40 @@ def _pointed(
     return " ".join(filter(None, (pointed, seems, rest, _decide(item))))
 
 
-def _of_undisturbed(plan: Plan, item: BestFinding, speed: str) -> str:
+def _of_undisturbed(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
     """Which setting to use of those that are not in doubt, where those in doubt seem worse: ``Of
     the settings not in doubt, use 8 clients: 1.21× as fast as 4 [1.17, 1.26], the next best.
-    clients=1 seems worse, but is in doubt.`` Empty elsewhere."""
+    clients=1 seems worse, but is in doubt.`` Greater ones that are in doubt may be as good. Empty
+    elsewhere."""
     found = item.undisturbed
-    if found is None or not found.seem_worse:
+    if found is None or not found.is_to_use:
         return ""
     use = _use(plan, found.best, speed) if found.best.recommended is not None else ""
     use = use or _undecided(plan, found.best, speed)
-    if next_best := _to_next(plan, found, speed):
+    if next_best := _to_next(plan, found, speed, _over_next(item, gain, speed)):
         use = f"{use.removesuffix('.')}: {next_best}."
-    who = f"{len(found.doubted)} others"
-    if len(found.doubted) <= SETTINGS_NAMED:
-        who = words.listed([describe(setting) for setting in found.doubted])
-    is_one = len(found.doubted) == 1
-    return (
-        f"Of the settings not in doubt, {_uncapitalised(use)} {who} {_seem(is_one)} worse, but "
-        f"{words.verb(len(found.doubted))} in doubt."
-    )
+    worse = [setting for setting in found.doubted if setting not in found.may_be_as_good]
+    said = [f"Of the settings not in doubt, {_uncapitalised(use)}"]
+    if worse:
+        who = f"{len(worse)} others"
+        if len(worse) <= SETTINGS_NAMED:
+            who = words.listed([describe(setting) for setting in worse])
+        verb = words.verb(len(worse))
+        said.append(f"{who} {_seem(len(worse) == 1)} worse, but {verb} in doubt.")
+    if as_good := found.may_be_as_good:
+        who = _named(plan, item, as_good)
+        said.append(f"{who} {words.verb(len(as_good))} in doubt, and may be as good.")
+    return " ".join(said)
+
+
+def _over_next(item: BestFinding, gain: Greatest | None, speed: str) -> Greatest | None:
+    """The speed-up, if it is that of the best setting not in doubt over the next one."""
+    found = item.undisturbed
+    if found is None or found.best.recommended is None or found.next_best is None or gain is None:
+        return None
+    next_best = found.next_best.items()
+    is_of_both = _is_led(found.best, gain, speed) and next_best <= gain.base.parameters.items()
+    return gain if is_of_both and not gain.speedup.in_doubt else None
 
 
 def _best_undisturbed(plan: Plan, found: Undisturbed, speed: str) -> str:
@@ -342,7 +358,7 @@ def _best_undisturbed(plan: Plan, found: Undisturbed, speed: str) -> str:
     in doubt, 4 clients are best: 1.31× as fast as 2 [1.28, 1.36], the next best.`` Empty where none
     of them is worse."""
     best = found.best
-    if found.seem_worse or len(best.settings) == best.compared:
+    if found.is_to_use or len(best.settings) == best.compared:
         return ""
     if len(best.settings) == 1:
         is_one, who = _setting_named(plan, best, best.settings[0])
@@ -356,16 +372,19 @@ def _best_undisturbed(plan: Plan, found: Undisturbed, speed: str) -> str:
     return f"Of the settings not in doubt, {said}."
 
 
-def _to_next(plan: Plan, found: Undisturbed, speed: str) -> str:
-    """``1.21× as fast as 4 [1.17, 1.26], the next best``; empty where several may be the best."""
+def _to_next(plan: Plan, found: Undisturbed, speed: str, gain: Greatest | None = None) -> str:
+    """``1.21× as fast as 4 [1.17, 1.26], the next best``; empty where several may be the best. Of
+    two settings it is the ``gain`` of one over the other, which has the interval that is shown
+    elsewhere, too."""
     ratio, follows = found.to_next, found.next_best
     if ratio is None or follows is None:
         return ""
+    are_two = found.best.compared == 2
+    ratio = gain.speedup if gain is not None and are_two else ratio
     good = "as good" if _is_apart(found.best, speed) else "as fast"
-    return (
-        f"{_times(ratio)} {good} as {_setting(plan, found.best, follows)}{_interval(ratio)}, the "
-        "next best"
-    )
+    next_best = "" if are_two else ", the next best"
+    named = _setting(plan, found.best, follows)
+    return f"{_times(ratio)} {good} as {named}{_interval(ratio)}{next_best}"
 
 
 def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> str:
@@ -373,7 +392,7 @@ def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> 
     and how fast the one with the best figure is. Empty elsewhere."""
     if not item.group or not item.is_tentative or item.recommended is not None:
         return ""
-    if item.undisturbed is not None and item.undisturbed.seem_worse:
+    if item.undisturbed is not None and item.undisturbed.is_to_use:
         return ""
     begun = f"With {describe(item.group)}, in doubt"
     if found := item.disagreement:

@@ -30,6 +30,7 @@ from concurve.report.document import (
     Text,
     Tone,
 )
+from concurve.terms import GIVEN_UP
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
 #: far off, or drift: a warning says which. And of a latency that its rate contradicts, and of a
@@ -343,7 +344,15 @@ def _level(cell: CellFindings, name: str) -> str:
 
 def _status(cell: CellFindings, with_reason: bool) -> Cell:
     reason = cell.note or cell.stop_reason if with_reason and cell.status != "ok" else ""
-    return (Text(cell.status), Text(reason, Tone.SOFT)) if reason else cell.status
+    word = _status_word(cell)
+    return (Text(word), Text(reason, Tone.SOFT)) if reason else word
+
+
+def _status_word(cell: CellFindings) -> str:
+    """The status as people read it: a cell whose further trials were skipped failed, unless its own
+    check gave it up."""
+    has_failed = cell.status == "skipped" and not cell.note.startswith(GIVEN_UP)
+    return "failed" if has_failed else cell.status
 
 
 def _indicators(findings: Findings) -> list[Column]:
@@ -454,7 +463,9 @@ def _remarks(findings: Findings) -> Iterator[Paragraph]:
     settings: dict[str, list[str]] = {}
     for cell in findings.cells:
         if cell.status != "ok" and (cell.note or cell.stop_reason):
-            remark = f"{cell.status}: {cell.note or cell.stop_reason}"
+            remark = cell.note or cell.stop_reason
+            if not remark.startswith(words.cause("program_failed")):  # it says that it failed
+                remark = f"{_status_word(cell)}: {remark}"
             settings.setdefault(remark, []).append(fmt.setting(cell.parameters))
     for remark, where in settings.items():
         if len(where) == len(findings.cells) > 1:
