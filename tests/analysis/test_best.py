@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from concurve import words
 from concurve.analysis.comparison import compare_levels
+from concurve.analysis.comparison.options import Options
 from concurve.analysis.run import findings_of
 from concurve.analysis.run.best import best_settings
 from concurve.analysis.sentences.answers import answers_of
@@ -40,7 +41,7 @@ from concurve.stats.serial import stretched
 from concurve.stats.signed_ranks import ranked
 from concurve.store import Store
 from concurve.terms import IndicatorInfo
-from tests.analysis.message_kinds import undecided_versions
+from tests.analysis.message_kinds import little_faster, undecided_versions
 from tests.helpers.fakes import small_study
 from tests.helpers.made import made_run
 
@@ -394,6 +395,40 @@ def test_versions_that_are_as_fast_are_said_to_be_so_once(store: Store) -> None:
     first, second, *_ = (item.sentence for item in found.sentences if item.kind == "answer")
     assert first.startswith("k=b is as fast as k=a by wall time, within 5 %: ")
     assert second == "Use k=a or k=b: neither loses 5 % or more."
+
+
+def test_a_version_that_is_faster_by_less_than_matters_is_not_preferred() -> None:
+    """The answer goes by the rule of the verdict: beyond 0 and beyond the effect."""
+    third = (0.99, 0.985, 0.995, 0.99, 0.992, 0.988, 0.99, 0.985, 0.995, 0.99)
+    for new in (1.0, 1.03):
+        found = little_faster(None, new, third)
+        of_third = (
+            "version=third is as fast as version=old by wall time, within 2 %: 1.4 % faster ["
+        )
+        assert of_third in sentences(found)
+        assert re.search(r"Use version=old(, version=new)? or version=third: n", sentences(found))
+        (cell,) = compare_levels(found, "version", ("old", "third")).cells
+        assert cell.verdict == "same"
+    assert "Use version=third." in sentences(little_faster(0.01, 1.03, third))
+
+
+def test_an_interval_of_the_answer_is_that_of_the_verdict() -> None:
+    """It holds no difference where one is told, and none as large as the effect where two are said
+    to be as fast."""
+    for effect in (0.005, 0.01, 0.02, 0.03, 0.1):
+        found = little_faster(effect, 1.01)
+        compared = compare_levels(found, "version", options=Options(effect=effect))
+        answers = [item.sentence for item in found.sentences if item.kind == "answer"]
+        for cell, text in zip(compared.cells, answers, strict=False):
+            ends = re.search(r"\[(\S+)( % slower to|,) (\S+) %", text)
+            assert ends is not None, text
+            low, high = float(ends[1]) * (-1 if "slower to" in text else 1), float(ends[3])
+            if cell.verdict == "same":
+                assert "is as fast as" in text and max(abs(low), high) <= 100 * effect + 0.05
+            elif cell.verdict == "undecided":
+                assert text.startswith("Whether "), text
+            else:
+                assert f" {cell.verdict} than" in text and "slower to" not in text
 
 
 def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:
