@@ -266,6 +266,22 @@ def test_no_command_and_a_missing_parameter() -> None:
         sweep_study(["mine", "{threads}"], [], 2)
 
 
+def test_a_name_is_enough_as_the_base_of_the_only_factor() -> None:
+    versions = {"version": ("old", "new")}
+    assert parse_base("old", versions) == {"version": "old"}
+    assert parse_base("old", {**versions, "size": (8,)}) == {"version": "old"}
+    for factors, meant in (
+        ({**versions, "n": (1, 2)}, "--base version=old"),
+        ({**versions, "other": ("old", "x")}, "--base version=old or --base other=old"),
+    ):
+        with pytest.raises(StudyError) as raised:
+            parse_base("old", factors)
+        assert raised.value.remedy == meant
+    with pytest.raises(StudyError) as raised:
+        parse_base("2", {"threads": (1, 2)})
+    assert raised.value.remedy == "--base threads=2", "a number may be slipped from elsewhere"
+
+
 def test_environment_base_and_repeats() -> None:
     assert parse_environment(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
     for text in ("A", "=1"):
