@@ -19,6 +19,7 @@ from concurve.definition.study_line import (
 )
 from concurve.errors import HostError, StudyError
 from concurve.measuring import packaged
+from concurve.terms import Level
 from concurve.wire.spec import ReadyProbe
 
 
@@ -267,7 +268,7 @@ def test_no_command_and_a_missing_parameter() -> None:
 
 
 def test_a_name_is_enough_as_the_base_of_the_only_factor() -> None:
-    versions = {"version": ("old", "new")}
+    versions: dict[str, tuple[Level, ...]] = {"version": ("old", "new")}
     assert parse_base("old", versions) == {"version": "old"}
     assert parse_base("old", {**versions, "size": (8,)}) == {"version": "old"}
     for factors, meant in (
