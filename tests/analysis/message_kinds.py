@@ -232,6 +232,44 @@ def _open_beside_slower() -> Said:
     )
 
 
+#: A little faster, and not for sure by 2 % or more.
+_A_LITTLE = (0.985, 0.97, 1.0, 0.98, 0.99, 0.985, 0.97, 0.99, 0.985, 0.98)
+
+
+def little_faster(effect: float | None, new: float, third: Sequence[float] = _A_LITTLE) -> Report:
+    """Ten trials of an old version, a new one and a third one, judged by an effect if there is
+    one."""
+    seconds = itertools.cycle(third)
+    return made_run(
+        Store(),
+        lambda version: next(seconds) if version == "third" else new if version == "new" else 1.0,
+        cv=0.002,
+        rules=Rules(repeats_min=10, repeats_max=10),
+        effect=effect,
+        version=("old", "new", "third"),
+    )
+
+
+@kind("version-little-faster", "Whether version=third is faster than version=old by 2 % or more")
+def _little_faster() -> Said:
+    return little_faster(0.02, 1.2)
+
+
+@kind("version-to-use-of-some-apart", "Use version=old or version=third: by how much they differ")
+def _to_use_of_some_apart() -> Said:
+    return little_faster(0.02, 1.2)
+
+
+@kind("version-alike-by-a-given-effect", "version=third is as fast as .*, within 10 %")
+def _alike_by_effect() -> Said:
+    return little_faster(0.1, 1.2)
+
+
+@kind("intervals-of-verdicts", "The intervals of the answer are those by which its 2 verdicts")
+def _intervals_of_verdicts() -> Said:
+    return little_faster(None, 1.2)
+
+
 @kind("version-alike", r"k=b is as fast as k=a by wall time, within 5 %")
 def _alike_version() -> Said:
     return made_run(Store(), lambda k: 1.0, k=("a", "b"))

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from concurve import words
 from concurve.analysis.comparison import compare_levels
+from concurve.analysis.comparison.options import Options
 from concurve.analysis.run import findings_of
 from concurve.analysis.run.best import best_settings
 from concurve.analysis.sentences.answers import answers_of
@@ -40,7 +41,7 @@ from concurve.stats.serial import stretched
 from concurve.stats.signed_ranks import ranked
 from concurve.store import Store
 from concurve.terms import IndicatorInfo
-from tests.analysis.message_kinds import undecided_versions
+from tests.analysis.message_kinds import little_faster, undecided_versions
 from tests.helpers.fakes import small_study
 from tests.helpers.made import made_run
 
@@ -229,7 +230,7 @@ def test_no_advice_repeats_the_run_whatever_of_it_is_set_aside(had: int, least: 
     assert told.is_open and told.trials is not None and told.trials >= least
 
 
-@pytest.mark.parametrize(("had", "advised"), [(2, 5), (3, 5), (7, 8)])
+@pytest.mark.parametrize(("had", "advised"), [(2, 10), (3, 10), (12, 13)])
 def test_two_blocks_do_not_say_how_many_trials_would_decide(had: int, advised: int) -> None:
     """Of two blocks, the spread may be none by chance."""
     plan = make_plan(small_study(n=(1, 2)), "quick", 1)
@@ -253,7 +254,7 @@ def test_a_run_is_not_told_to_do_again_what_it_did() -> None:
     best = found.best_overall
     assert best is not None and best.is_open
     assert [cell.indicators["wall_seconds"].n for cell in found.cells] == [2, 2]
-    assert "--repeats 5 in a new run" in best.decide
+    assert "--repeats 10 in a new run" in best.decide
 
 
 def test_more_trials_than_anybody_runs_are_no_advice() -> None:
@@ -396,6 +397,40 @@ def test_versions_that_are_as_fast_are_said_to_be_so_once(store: Store) -> None:
     assert second == "Use k=a or k=b: neither loses 5 % or more."
 
 
+def test_a_version_that_is_faster_by_less_than_matters_is_not_preferred() -> None:
+    """The answer goes by the rule of the verdict: beyond 0 and beyond the effect."""
+    third = (0.99, 0.985, 0.995, 0.99, 0.992, 0.988, 0.99, 0.985, 0.995, 0.99)
+    for new in (1.0, 1.03):
+        found = little_faster(None, new, third)
+        of_third = (
+            "version=third is as fast as version=old by wall time, within 2 %: 1.4 % faster ["
+        )
+        assert of_third in sentences(found)
+        assert re.search(r"Use version=old(, version=new)? or version=third: n", sentences(found))
+        (cell,) = compare_levels(found, "version", ("old", "third")).cells
+        assert cell.verdict == "same"
+    assert "Use version=third." in sentences(little_faster(0.01, 1.03, third))
+
+
+def test_an_interval_of_the_answer_is_that_of_the_verdict() -> None:
+    """It holds no difference where one is told, and none as large as the effect where two are said
+    to be as fast."""
+    for effect in (0.005, 0.01, 0.02, 0.03, 0.1):
+        found = little_faster(effect, 1.01)
+        compared = compare_levels(found, "version", options=Options(effect=effect))
+        answers = [item.sentence for item in found.sentences if item.kind == "answer"]
+        for cell, text in zip(compared.cells, answers, strict=False):
+            ends = re.search(r"\[(\S+)( % slower to|,) (\S+) %", text)
+            assert ends is not None, text
+            low, high = float(ends[1]) * (-1 if "slower to" in text else 1), float(ends[3])
+            if cell.verdict == "same":
+                assert "is as fast as" in text and max(abs(low), high) <= 100 * effect + 0.05
+            elif cell.verdict == "undecided":
+                assert text.startswith("Whether "), text
+            else:
+                assert f" {cell.verdict} than" in text and "slower to" not in text
+
+
 def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:
     """That nothing tells the new version from the old one is no decision for the old one."""
     found = undecided_versions()
@@ -409,7 +444,27 @@ def test_between_versions_that_may_differ_the_base_is_not_preferred() -> None:
     assert "Use" not in sentences(found) and "No setting" not in sentences(found)
     compared = compare_levels(found, "version")
     assert second in compared.advice, "the report and the comparison name one number"
-    assert re.match(r"(\d+) trials of each .*: --repeats \1 in a new run", second)
+    assert re.match(r"About (\d+) trials of each .*: --repeats \1 in a new run", second)
+
+
+def test_two_trials_are_no_ground_to_use_a_setting() -> None:
+    """The interval is said once, and what to do."""
+    times = {"1": iter((1.0, 1.0)), "2": iter((0.586, 0.529))}
+    two = Rules(repeats_min=2, repeats_max=2)
+    found = made_run(Store(), lambda n: next(times[n]), cv=0, rules=two, workers=(1, 2))
+    said = sentences(found)
+    assert "(too wide to tell)" in said and "Use " not in said
+    assert said.count("× to ") == 1 and "--repeats 10 in a new run" in said
+
+
+def test_a_neighbour_that_is_worse_is_told_on_both_sides() -> None:
+    """Also where the figure that was asked for is not that of the speed-ups."""
+    seconds = {"1": 4.0, "2": 2.0, "4": 1.08, "8": 1.0, "16": 1.07}
+    levels = (1, 2, 4, 8, 16)
+    found = made_run(Store(), lambda n: seconds[n], cv=0.003, clients=levels)
+    assert "Use 8; 4 and 16 are worse." in sentences(found)
+    found = made_run(Store(), lambda n: seconds[n], cv=0.003, clients=levels[2:])
+    assert "Use 8; 16 is worse." in sentences(found), "its gain over 4 was said"
 
 
 def test_smaller_settings_that_may_be_as_good_are_told_with_what_they_may_cost(

@@ -21,6 +21,8 @@ from concurve.findings.counts import count_trials
 from concurve.findings.run import TrialFindings
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.report.sections.comparison import comparison_document
+from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.wire.record import ThreadsRecord
 from concurve.wire.spec import TrialSpec
@@ -96,6 +98,8 @@ def test_the_first_sentence_is_the_verdict_by_cpu_time(slower: float, word: str)
     assert compared.cells[0].verdict == "undecided", "by wall time"
     assert compared.advice[0] == first
     assert compared.cells[0].decided == word, "by CPU time"
+    shown = [line.plain for line in lines(comparison_document(compared), 120)]
+    assert any(line.rstrip().endswith(f"{word} (CPU)") for line in shown), "in the table"
     options = Options(indicators=("cpu_seconds",), in_doubt=True)
     (by_cpu,) = compare_levels(found, "version", (), options).cells
     assert by_cpu.verdict == word, (

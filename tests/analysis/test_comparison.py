@@ -242,7 +242,7 @@ def test_what_is_undecided_says_what_would_decide_it(store: Store) -> None:
     assert cell.trials is not None
     assert cell.trials > 5
     (said,) = (text for text in found.advice if "trials of each" in text)
-    assert said.startswith(f"{cell.trials} trials of each would tell a difference of ")
+    assert said.startswith(f"About {cell.trials} trials of each would tell a difference of ")
     assert "a difference of 2 % from none with a power of 80 %" in said
     assert f"--repeats {cell.trials} in a new run" in said
     shown = " ".join(line.plain for line in lines(comparison_document(found), 200))
@@ -727,6 +727,17 @@ def doubted(
     return msgspec.structs.replace(run, cells=tuple(cells))
 
 
+def test_few_trials_advise_no_few_trials(store: Store) -> None:
+    """The spread of five may be small by chance: so is the number that follows from it."""
+    run = made_run(store, lambda side: 1.0, cv=0.009, side=("a", "b"))
+    found = compare_levels(run, "side")
+    (cell,) = found.cells
+    assert cell.verdict == "undecided" and cell.trials is not None and 5 < cell.trials < 10
+    (said,) = (text for text in found.advice if "trials of each" in text)
+    assert said.startswith("About 10 trials of each would tell a difference of 2 %")
+    assert "--repeats 10 in a new run" in said, "and CPU time needs no fewer"
+
+
 def test_what_is_in_doubt_wants_a_quiet_machine_and_no_number_of_trials(store: Store) -> None:
     run = made_run(store, lambda side: 1.0, cv=0.05, side=("a", "b"))
     found = compare_levels(doubted(run), "side")
@@ -743,7 +754,7 @@ def test_how_many_trials_would_decide_is_said_where_those_in_doubt_are_to_count(
     (cell,) = found.cells
     assert cell.verdict == "undecided" and cell.trials is not None
     (text,) = (text for text in found.advice if "trials of each" in text)
-    assert text.startswith(f"{cell.trials} trials of each would tell a difference of ")
+    assert text.startswith(f"About {cell.trials} trials of each would tell a difference of ")
     assert "if they spread as these do: --repeats" in text
 
 

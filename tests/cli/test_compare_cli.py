@@ -349,9 +349,29 @@ def test_a_sweep_that_cannot_be_judged_is_refused_before_it_measures(
     assert code == 2 and "n or version?" in err and "--base n=1" in err
     code, _, err = said(monkeypatch, capsys, "sweep", "--fail-on", "slower", "--", "true")
     assert code == 2 and "none has several" in err
-    code, _, err = said(monkeypatch, capsys, *SWEEP, "--effect", "5%", *PROGRAM)
-    assert code == 2 and "--effect is for --fail-on" in err
+    numbers = ("sweep", "-P", "n", "1,2", "--effect", "5%", "--", "true", "{n}")
+    code, _, err = said(monkeypatch, capsys, *numbers)
+    assert code == 2 and "--effect is for --fail-on, and for versions" in err
+    code, _, err = said(monkeypatch, capsys, "run", "java-threads", "--effect", "5%")
+    assert code == 2 and "--effect judges one study, java-threads is a campaign" in err
     assert not measured_by_fakes.specs
+
+
+def test_the_answer_goes_by_the_effect_of_the_verdict(
+    measured_by_fakes: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Also where no verdict is asked for, and whenever the run is shown again."""
+    wide = ("--effect", "10%", "--fail-on", "slower")
+    for options in (wide, wide[:2]):
+        code, out, _ = said(monkeypatch, capsys, *SWEEP, *options, *PROGRAM)
+        said_of_new = "version=new is as fast as version=old by wall time, within 10 %: "
+        again = said(monkeypatch, capsys, "show", "last")[1]
+        for text in (" ".join(out.split()), " ".join(again.split())):
+            assert code == 0 and said_of_new in text
+            assert "within 2 %" not in text and "within 5 %" not in text
+            assert "none loses 10 % or more" in text
 
 
 FILE = """
@@ -420,3 +440,5 @@ def test_a_version_that_failed_is_told_before_the_verdicts(
     )
     code, _, err = said(monkeypatch, capsys, *SWEEP, "--fail-on", "slower", *PROGRAM)
     assert code == 7 and "1 of 3 cells failed: version=new" in err
+    verdicts = next(line for line in err.splitlines() if "against version=old: 2 cells: " in line)
+    assert "1 undecided" in verdicts and "1 no relevant difference" in verdicts

@@ -19,6 +19,7 @@ from concurve.definition.study_line import (
 )
 from concurve.errors import HostError, StudyError
 from concurve.measuring import packaged
+from concurve.terms import Level
 from concurve.wire.spec import ReadyProbe
 
 
@@ -264,6 +265,22 @@ def test_no_command_and_a_missing_parameter() -> None:
             sweep_study(command, [], 2)
     with pytest.raises(StudyError, match=r"argument 2: placeholder \{threads\} has no parameter"):
         sweep_study(["mine", "{threads}"], [], 2)
+
+
+def test_a_name_is_enough_as_the_base_of_the_only_factor() -> None:
+    versions: dict[str, tuple[Level, ...]] = {"version": ("old", "new")}
+    assert parse_base("old", versions) == {"version": "old"}
+    assert parse_base("old", {**versions, "size": (8,)}) == {"version": "old"}
+    for factors, meant in (
+        ({**versions, "n": (1, 2)}, "--base version=old"),
+        ({**versions, "other": ("old", "x")}, "--base version=old or --base other=old"),
+    ):
+        with pytest.raises(StudyError) as raised:
+            parse_base("old", factors)
+        assert raised.value.remedy == meant
+    with pytest.raises(StudyError) as raised:
+        parse_base("2", {"threads": (1, 2)})
+    assert raised.value.remedy == "--base threads=2", "a number may be slipped from elsewhere"
 
 
 def test_environment_base_and_repeats() -> None:

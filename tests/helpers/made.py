@@ -34,10 +34,12 @@ def made_run(
     base: dict[str, Level] | None = None,
     primary: str = "",
     steal: Callable[[TrialSpec], int] | None = None,
+    effect: float | None = None,
     **factors: tuple[Level, ...],
 ) -> Report:
     """A complete run: ``seconds`` gives a cell's true time from its levels as text; trials vary
-    around it by ``cv``, and a hypervisor takes ``steal`` (in ns). Its day is that of the seed."""
+    around it by ``cv``, and a hypervisor takes ``steal`` (in ns). Its day is that of the seed. It
+    is judged by ``effect``, if there is one."""
     study = msgspec.structs.replace(
         small_study(rules, **factors), name=name, conditions=conditions, base=base or {}
     )
@@ -45,7 +47,7 @@ def made_run(
         study = msgspec.structs.replace(study, indicators=(Indicator(name=primary),))
     head = new_head(study, "normal", seed, "concurve sweep …")
     started = f"2026-{1 + seed // 28:02d}-{1 + seed % 28:02d}T10:00:00+00:00"
-    head = msgspec.structs.replace(head, started=started)
+    head = msgspec.structs.replace(head, started=started, effect=effect)
     if machine is not None:
         head = msgspec.structs.replace(head, machine=machine)
 

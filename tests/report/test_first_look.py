@@ -164,13 +164,13 @@ def test_what_does_not_fit_on_a_screen_is_counted() -> None:
     assert re.search(r"\nmore: concurve show \S+ [^:]*--figures", kept), "told on one line"
 
 
-def slowed(report: Report) -> Report:
+def slowed(report: Report, by: float = 1.3) -> Report:
     """The run with speed-ups that its medians do not have, and with more warnings than fit."""
     base = report.cells[0].indicators["wall_seconds"].value
 
     def moved(cell: CellFindings) -> CellFindings:
         speedup = cell.indicators["speedup"]
-        value = 1.3 * base / cell.indicators["wall_seconds"].value
+        value = by * base / cell.indicators["wall_seconds"].value
         told = msgspec.structs.replace(speedup, value=value)
         return msgspec.structs.replace(cell, indicators={**cell.indicators, "speedup": told})
 
@@ -190,6 +190,17 @@ def test_speed_ups_that_the_medians_do_not_have_are_told_where_lines_are_few() -
     said = " ".join(line.strip() for line in text)
     assert note in said
     assert "--figures, --models" in said, "or the view had room, and this tests nothing"
+
+
+def test_the_medians_have_other_speed_ups_is_told_without_the_legend() -> None:
+    """Also where the speed-ups have no room: the answer names one."""
+    note = "speed-ups compare neighbouring trials, not these medians"
+    for found, told in ((slowed(sweep("many")), note), (slowed(sweep("many"), by=1.0), "")):
+        table = brief(found, legend=False).blocks[0]
+        assert isinstance(table, Table) and table.legend is not None
+        assert table.legend(table.columns) == told
+        narrow = [column for column in table.columns if column.name != "speedup"]
+        assert table.legend(narrow) == told
 
 
 def test_a_precision_that_was_missed_is_told_where_its_warning_has_no_room() -> None:

@@ -10,7 +10,7 @@ from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
 from concurve.stats.best import ALIKE
-from concurve.stats.comparison import EFFECT
+from concurve.stats.comparison import EFFECT, Direction
 from concurve.terms import Level
 
 #: With more levels than this, each is no longer compared in a sentence.
@@ -25,13 +25,66 @@ Among = Callable[[int, int], Estimate | None]
 """A cell, and among how many its speed-up is one → the speed-up with an interval that holds for
 all of them."""
 
+JudgeCells = Callable[[Sequence[int], float], Sequence[tuple[Direction, Estimate | None]]]
+"""Cells, and the smallest effect of interest → the verdict of a comparison on the speed-up of each,
+all of them together, and the speed-up with the interval by which it is told."""
+
+
+class Judge(NamedTuple):
+    """How levels are told apart: as a comparison does, by ``effect``. ``is_asked``: the user named
+    it, so nothing is said by another one."""
+
+    cells: JudgeCells
+    effect: float = EFFECT
+    is_asked: bool = False
+
+
+_Verdict = Literal["faster", "slower", "alike", "open", "in doubt"]
+_VERDICTS: dict[Direction, _Verdict] = {
+    "higher": "faster", "lower": "slower", "same": "alike", "undecided": "open"
+}  # fmt: skip
+
+
+def _in_settings(judge: Judge, among: Among) -> Judge:
+    """The same by the intervals that hold for all speed-ups of a run, which its other answers on
+    several settings have: of one speed-up they name one interval."""
+
+    def cells(indices: Sequence[int], effect: float) -> list[tuple[Direction, Estimate | None]]:
+        speedups = [among(index, len(indices)) for index in indices]
+        return [(_direction(speedup, effect), speedup) for speedup in speedups]
+
+    return judge._replace(cells=cells)
+
+
+def _direction(speedup: Estimate | None, effect: float) -> Direction:
+    if speedup is None or speedup.low is None or speedup.high is None:
+        return "undecided"
+    least, most = 1 / (1 + effect), 1 + effect
+    if least <= speedup.low and speedup.high <= most:
+        return "same"
+    if speedup.low > 1 and speedup.value >= most:
+        return "higher"
+    return "lower" if speedup.high < 1 and speedup.value <= least else "undecided"
+
 
 class _Compared(NamedTuple):
     """A cell's speed-up over its base cell, and where: the levels of the other factors."""
 
     where: str
     speedup: Estimate
-    verdict: Literal["faster", "slower", "open", "in doubt"]
+    verdict: _Verdict
+
+    @property
+    def is_told(self) -> bool:
+        """Is it faster or slower, by as much as matters?"""
+        return self.verdict in ("faster", "slower")
+
+    @property
+    def is_apart(self) -> bool:
+        """Is it faster or slower at all?"""
+        low, high = self.speedup.low, self.speedup.high
+        is_known = self.verdict != "in doubt" and low is not None and high is not None
+        return is_known and not (low or 0.0) <= 1 <= (high or 0.0)
 
 
 def factor_of(plan: Plan) -> str:
@@ -44,22 +97,19 @@ def factor_of(plan: Plan) -> str:
 
 
 def sentences(
-    plan: Plan, cells: Sequence[CellFindings], among: Among, by: str = ""
+    plan: Plan, cells: Sequence[CellFindings], judge: Judge, among: Among, by: str = ""
 ) -> Iterator[str]:
     """A sentence for each other level: ``mode=b is faster than mode=a in all 3 settings, …``."""
     factor = factor_of(plan)
     if not factor:
         return
-    base = plan.study.base[factor]
-    rows: dict[Level, list[CellFindings]] = {}
-    for cell in cells:
-        level = cell.parameters[factor]
-        if level != base and cell.base is not None and "speedup" in cell.indicators:
-            rows.setdefault(level, []).append(cell)
-    number = sum(map(len, rows.values()))
-    for level, group in rows.items():
-        found = [_compared(plan, factor, cell, among, number) for cell in group]
-        yield _said(f"{factor}={level}", f"{factor}={base}", found, by)
+    base, judge = plan.study.base[factor], _in_settings(judge, among)
+    rows: dict[Level, list[_Compared]] = {}
+    others = [cell for cell in cells if cell.parameters[factor] != base and _has_base(cell)]
+    for cell, item in zip(others, _compared(plan, factor, others, judge), strict=True):
+        rows.setdefault(cell.parameters[factor], []).append(item)
+    for level, found in rows.items():
+        yield _said(f"{factor}={level}", f"{factor}={base}", found, judge, by)
 
 
 #: A difference beyond this is a ratio, below it a percentage.
@@ -68,84 +118,83 @@ _AS_SHARE = 1.25
 _SHARE_DIGITS_MAX = 4
 
 
+class Versions(NamedTuple):
+    """How the other levels of the only factor compare with its base, if its levels are names and
+    none counts as concurrency. ``said`` has a sentence for each, by its cell."""
+
+    said: dict[int, str]
+    factor: str
+    base: Level
+    found: dict[Level, _Compared]
+    judge: Judge
+
+    @property
+    def are_told(self) -> bool:
+        """Is one of them faster or slower than the base, by as much as matters?"""
+        return any(item.is_told for item in self.found.values())
+
+    @property
+    def are_apart(self) -> bool:
+        """Is one of them faster or slower at all?"""
+        return any(item.is_told or item.is_apart for item in self.found.values())
+
+    @property
+    def are_alike(self) -> bool:
+        """Are all of them as fast as the base in practice?"""
+        return all(_within(item, self.judge) is not None for item in self.found.values())
+
+    @property
+    def is_faster(self) -> bool:
+        """Is one of them faster than the base, by as much as matters?"""
+        return any(item.verdict == "faster" for item in self.found.values())
+
+    def choice(self, by: str = "") -> str:
+        """Which of them to use where none is faster than the base: those that are as fast as it are
+        no worse a choice, and the base is preferred to no one that the trials do not tell from it.
+        Empty where all others are slower. ``by`` names the figure."""
+        left = {
+            level: item for level, item in self.found.items() if item.verdict in ("alike", "open")
+        }
+        if not left:
+            return ""
+        levels = [self.base, *left]
+        use = f"Use {words.listed([f'{self.factor}={level}' for level in levels], 'or')}{by}"
+        shares = [_within(item, self.judge) for item in left.values()]
+        known = [share for share in shares if share is not None]
+        if len(known) == len(shares):
+            none = "neither" if len(levels) == 2 else "none"
+            return f"{use}: {none} loses {words.in_percent(max(known))} % or more."
+        if any(item.is_apart for item in left.values()):
+            return f"{use}: by how much they differ is not decided."
+        return f"{use}: which of them is faster is not decided."
+
+
 def versions(
-    plan: Plan, cells: Sequence[CellFindings], among: Among, label: str, is_rate: bool
-) -> dict[int, str]:
-    """A sentence for each other level of the only factor, if its levels are names and none counts
-    as concurrency: ``build=new is 3.8 % slower than build=old by CPU time [3.2, 4.5 %].`` By cell;
-    none where no level is told from the base. ``label`` is what speed-ups are measured by."""
+    plan: Plan, cells: Sequence[CellFindings], judge: Judge, label: str, is_rate: bool
+) -> Versions | None:
+    """The comparison of named levels, ``None`` of other ones: ``build=new is 3.8 % slower than
+    build=old by CPU time [3.2, 4.5 %].`` Where one may differ from the base by as much as matters:
+    ``Whether build=new or build=old is faster cannot be said by CPU time: 3.1 % slower [2.0 %
+    faster to 8.9 % slower].`` Of figures in doubt, what they seem to say. ``label`` is what
+    speed-ups are measured by."""
     factor = _of_names(plan)
-    others = [
-        cell
-        for cell in cells
-        if cell.base not in (None, cell.index) and "speedup" in cell.indicators
-    ]
+    others = [cell for cell in cells if _has_base(cell)]
     if not factor or not others:
-        return {}
-    found = {cell.index: _compared(plan, factor, cell, among, len(others)) for cell in others}
-    if not any(item.verdict in ("faster", "slower") for item in found.values()):
-        return {}
-    base = cells[others[0].base or 0].parameters[factor]
-    return {
-        index: _of_version(
-            f"{factor}={cells[index].parameters[factor]}", f"{factor}={base}", item, label, is_rate
-        )
-        for index, item in found.items()
-    }
-
-
-def undecided_versions(
-    plan: Plan, cells: Sequence[CellFindings], among: Among, label: str, is_rate: bool
-) -> tuple[dict[int, str], bool]:
-    """The same where no level is told from the base, and one may differ from it by as much as
-    matters: ``Whether build=new or build=old is faster cannot be said by CPU time: 3.1 % slower
-    [2.0 % faster to 8.9 % slower].`` And whether all are as fast in practice. Of figures in doubt,
-    what they seem to say."""
-    others = [
-        cell
-        for cell in cells
-        if cell.base not in (None, cell.index) and "speedup" in cell.indicators
-    ]
-    factor = _of_names(plan)
-    if not factor or not others:
-        return {}, False
-    found = [_compared(plan, factor, cell, among, len(others)) for cell in others]
-    if any(item.verdict not in ("open", "in doubt") for item in found):
-        return {}, False
+        return None
+    found = _compared(plan, factor, others, judge)
     base = cells[others[0].base or 0].parameters[factor]
     said = {
         cell.index: _of_version(
-            f"{factor}={cell.parameters[factor]}", f"{factor}={base}", item, label, is_rate
+            f"{factor}={cell.parameters[factor]}", f"{factor}={base}", item, judge, label, is_rate
         )
         for cell, item in zip(others, found, strict=True)
     }
-    return said, all(map(_is_alike, found))
+    levels = [cell.parameters[factor] for cell in others]
+    return Versions(said, factor, base, dict(zip(levels, found, strict=True)), judge)
 
 
-def choice_of_versions(
-    plan: Plan, cells: Sequence[CellFindings], among: Among, by: str = ""
-) -> str:
-    """Which versions to use where none is faster than the base: those that are as fast as it are
-    no worse a choice, and the base is preferred to no one that the trials do not tell from it.
-    Empty where all others are slower. ``by`` names the figure."""
-    factor = _of_names(plan)
-    others = [
-        cell
-        for cell in cells
-        if cell.base not in (None, cell.index) and "speedup" in cell.indicators
-    ]
-    found = [(cell, _compared(plan, factor, cell, among, len(others))) for cell in others]
-    left = [(cell, item) for cell, item in found if item.verdict == "open"]
-    if not left:
-        return ""
-    base = cells[others[0].base or 0]
-    levels = [cell.parameters[factor] for cell in (base, *(cell for cell, _ in left))]
-    use = f"Use {words.listed([f'{factor}={level}' for level in levels], 'or')}{by}"
-    if not all(_is_alike(item) for _, item in left):
-        return f"{use}: which of them is faster is not decided."
-    most = EFFECT if all(_is_alike(item, 1 + EFFECT) for _, item in left) else ALIKE
-    none = "neither" if len(levels) == 2 else "none"
-    return f"{use}: {none} loses {words.in_percent(most)} % or more."
+def _has_base(cell: CellFindings) -> bool:
+    return cell.base not in (None, cell.index) and "speedup" in cell.indicators
 
 
 def _of_names(plan: Plan) -> str:
@@ -161,18 +210,20 @@ def _of_names(plan: Plan) -> str:
     return name if is_named and len(found) <= LEVELS_NAMED + 1 else ""
 
 
-def _of_version(own: str, base: str, item: _Compared, label: str, is_rate: bool) -> str:
+def _of_version(
+    own: str, base: str, item: _Compared, judge: Judge, label: str, is_rate: bool
+) -> str:
     """The difference as a share of the base's figure, where it is small: of a time that of 1 over
     the speed-up."""
     speedup, by = item.speedup, f" by {label}"
     difference = _difference(speedup, is_rate)
     if not difference:
-        return _single(own, base, item, by)
+        return _single(own, base, item, judge, by)
     share, _, span = difference.partition(" [")
     if item.verdict == "in doubt":
         return f"{own} seems {share} than {base}{by} [{span}, in doubt: the machine was not quiet."
-    if item.verdict == "open":
-        return _open(own, base, item, by, difference)
+    if not item.is_told:
+        return _open(own, base, item, judge, by, difference)
     return f"{own} is {share} than {base}{by} [{span}."
 
 
@@ -201,26 +252,27 @@ def _way(speedup: float) -> str:
     return "faster" if speedup > 1 else "slower"
 
 
-def _compared(plan: Plan, factor: str, cell: CellFindings, among: Among, number: int) -> _Compared:
-    speedup = among(cell.index, number) or cell.indicators["speedup"]
-    where = {
-        name: level
-        for name, level in cell.parameters.items()
-        if name != factor and any(other.parameters[name] != level for other in plan.cells)
-    }
-    verdict: Literal["faster", "slower", "open", "in doubt"] = "open"
-    if cell.indicators["speedup"].in_doubt:
-        verdict = "in doubt"
-    elif speedup.low is not None and speedup.low > 1:
-        verdict = "faster"
-    elif speedup.high is not None and speedup.high < 1:
-        verdict = "slower"
-    return _Compared(describe(where) if where else "", speedup, verdict)
+def _compared(
+    plan: Plan, factor: str, cells: Sequence[CellFindings], judge: Judge
+) -> list[_Compared]:
+    """The cells against their bases, judged together."""
+    judged = judge.cells([cell.index for cell in cells], judge.effect)
+    found = []
+    for cell, (direction, speedup) in zip(cells, judged, strict=True):
+        where = {
+            name: level
+            for name, level in cell.parameters.items()
+            if name != factor and any(other.parameters[name] != level for other in plan.cells)
+        }
+        alone = cell.indicators["speedup"]
+        verdict = "in doubt" if alone.in_doubt else _VERDICTS[direction]
+        found.append(_Compared(describe(where) if where else "", speedup or alone, verdict))
+    return found
 
 
-def _said(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
+def _said(own: str, base: str, found: Sequence[_Compared], judge: Judge, by: str) -> str:
     if len(found) == 1:
-        return _single(own, base, found[0], by)
+        return _single(own, base, found[0], judge, by)
     faster = [item for item in found if item.verdict == "faster"]
     slower = [item for item in found if item.verdict == "slower"]
     doubted = sum(item.verdict == "in doubt" for item in found)
@@ -245,51 +297,63 @@ def _said(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
         most = max(some, key=_value) if faster else min(some, key=_value)
         return (
             f"{own} is {word} than {base} in {len(some)} of {settings}{by}, most with {_at(most)}; "
-            f"in no other is the difference significant.{doubt}"
+            f"in no other by {_percent(judge.effect)} or more.{doubt}"
         )
-    return _undecided(own, base, found, by) + doubt
+    return _undecided(own, base, found, judge, by) + doubt
 
 
-def _undecided(own: str, base: str, found: Sequence[_Compared], by: str) -> str:
-    """Neither is significantly faster anywhere."""
+def _undecided(own: str, base: str, found: Sequence[_Compared], judge: Judge, by: str) -> str:
+    """Neither is faster anywhere, by as much as matters."""
     settings = f"{len(found)} settings"
     if all(item.verdict == "in doubt" for item in found):
         return f"Whether {own} or {base} is faster cannot be said."
     span = f"{_at(min(found, key=_value))} to {_at(max(found, key=_value))}"
-    if all(map(_is_alike, found)):
-        return f"{own} is as fast as {base} in all {settings}{by}, within 5 %: {span}."
+    shares = [_within(item, judge) for item in found]
+    known = [share for share in shares if share is not None]
+    if len(known) == len(shares):
+        within = _percent(max(known))
+        return f"{own} is as fast as {base} in all {settings}{by}, within {within}: {span}."
     return (
         f"Whether {own} or {base} is faster cannot be said: in none of {settings} do they differ "
-        f"significantly{by}: {span}."
+        f"for sure by {_percent(judge.effect)} or more{by}: {span}."
     )
 
 
-def _is_alike(item: _Compared, most: float = _ALIKE) -> bool:
-    """Is the whole interval within this ratio of 1, of 5 % unless another one is given?"""
+def _within(item: _Compared, judge: Judge) -> float | None:
+    """Within which share of its base a level lies: the effect of interest, or 5 % unless another
+    one was asked for; ``None`` where that is not sure."""
+    if item.verdict == "alike":
+        return judge.effect
     low, high = item.speedup.low, item.speedup.high
-    return (
-        item.verdict != "in doubt"
-        and low is not None
-        and high is not None
-        and low >= 1 / most
-        and high <= most
-    )
+    if judge.is_asked or item.verdict != "open" or low is None or high is None:
+        return None
+    return ALIKE if low >= 1 / _ALIKE and high <= _ALIKE else None
 
 
-def _single(own: str, base: str, item: _Compared, by: str) -> str:
+def _percent(share: float) -> str:
+    return f"{words.in_percent(share)} %"
+
+
+def _single(own: str, base: str, item: _Compared, judge: Judge, by: str) -> str:
     figure = f"{_times(item.speedup)}{_interval(item.speedup)}"
     if item.verdict == "in doubt":
         return f"{own} seems {figure} as fast as {base}{by}, in doubt: the machine was not quiet."
-    if item.verdict == "open":
-        return _open(own, base, item, by, figure)
+    if not item.is_told:
+        return _open(own, base, item, judge, by, figure)
     return f"{own} is {figure} as fast as {base}{by}."
 
 
-def _open(own: str, base: str, item: _Compared, by: str, figure: str) -> str:
-    """Of two that are not told apart: that they are as fast in practice, or that this is open."""
-    if _is_alike(item):
-        most = EFFECT if _is_alike(item, 1 + EFFECT) else ALIKE
-        return f"{own} is as fast as {base}{by}, within {words.in_percent(most)} %: {figure}."
+def _open(own: str, base: str, item: _Compared, judge: Judge, by: str, figure: str) -> str:
+    """Of two that do not differ by as much as matters: that they are as fast in practice, or that
+    this is open."""
+    within = _within(item, judge)
+    if within is not None:
+        return f"{own} is as fast as {base}{by}, within {_percent(within)}: {figure}."
+    if item.is_apart:
+        way, effect = _way(item.speedup.value), _percent(judge.effect)
+        return (
+            f"Whether {own} is {way} than {base} by {effect} or more cannot be said{by}: {figure}."
+        )
     return f"Whether {own} or {base} is faster cannot be said{by}: {figure}."
 
 

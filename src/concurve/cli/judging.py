@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -42,30 +43,37 @@ judged: Callable[[options.F], options.F] = options.together(
 
 class Asked(msgspec.Struct, frozen=True):
     """What is judged: the verdicts of ``fail_on`` fail, a difference below the share ``effect``
-    counts as none, and ``in_doubt`` judges trials that others disturbed as any."""
+    counts as none, and ``in_doubt`` judges trials that others disturbed as any. ``is_given``: the
+    effect was given, or a verdict is asked for, which needs one."""
 
     fail_on: tuple[str, ...]
     effect: float
     in_doubt: bool
+    is_given: bool = False
+
+    @property
+    def effect_of_answer(self) -> float | None:
+        """The effect that the answer of the run goes by as well, if one is asked for."""
+        return self.effect if self.fail_on or self.is_given else None
 
 
 def asked_of(fail_on: tuple[str, ...], effect: str, in_doubt: bool) -> Asked:
     """What the options of a verb that measures ask for.
 
     Raises:
-        UsageError: ``--effect`` or ``--in-doubt`` without ``--fail-on``: it would change nothing.
+        UsageError: ``--in-doubt`` without ``--fail-on``: it would change nothing.
         StudyError: the effect is no share.
     """
     from concurve.definition.units import parse_share
 
     context = click.get_current_context()
-    for name, option in (("effect", "--effect"), ("in_doubt", "--in-doubt")):
-        given = context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        if given and not fail_on:
-            raise click.UsageError(
-                f"{option} is for --fail-on; concurve compare last {option} judges later"
-            )
-    return Asked(fail_on, parse_share(effect, "--effect"), in_doubt)
+    if in_doubt and not fail_on:
+        raise click.UsageError(
+            "--in-doubt is for --fail-on; concurve compare last --in-doubt judges later"
+        )
+    source = context.get_parameter_source("effect")
+    is_given = source is not click.core.ParameterSource.DEFAULT
+    return Asked(fail_on, parse_share(effect, "--effect"), in_doubt, is_given)
 
 
 def judge(found: Sequence[Comparison], asked: Asked, runs: Sequence[str]) -> None:
@@ -176,12 +184,61 @@ def compared_factor(study: Study, effort: str, naming: Callable[[str, Level], st
     return found[0]
 
 
+def judged_factor(
+    study: Study, effort: str, asked: Asked, naming: Callable[[str, Level], str]
+) -> str:
+    """The factor that ``--fail-on`` compares (:func:`compared_factor`), empty where it was not
+    given.
+
+    Raises:
+        StudyError: as :func:`compared_factor`.
+        UsageError: an effect was given that would change nothing: it is for verdicts, and for the
+            answer on levels that are names, or that a study compares with a base.
+    """
+    if asked.fail_on:
+        return compared_factor(study, effort, naming)
+    varied = [factor for factor in study.factors_at(effort) if len(factor.levels) > 1]
+    is_used = any(
+        factor.name in study.base or all(isinstance(level, str) for level in factor.levels)
+        for factor in varied
+    )
+    if asked.is_given and not is_used:
+        raise click.UsageError(
+            "--effect is for --fail-on, and for versions, which are levels that are names; "
+            "concurve compare last --effect judges later"
+        )
+    return ""
+
+
 def judge_run(head: RunHead, store: Store, factor: str, asked: Asked) -> None:
-    """Compare the levels of a factor inside a stored run with the base level, which is the first
-    unless the study names another one; say the verdicts, and judge them.
+    """Compare the levels of a factor inside a stored run with the base level, say the verdicts, and
+    judge them.
 
     Raises:
         VerdictError: as :func:`judge`.
+        ComparisonError: the levels cannot be compared.
+    """
+    judge(_said_verdicts(head, store, factor, asked), asked, (head.id,))
+
+
+def verdicts_beside(factor: str, db: str | None, asked: Asked) -> Callable[[RunHead], None] | None:
+    """What says the verdicts of :func:`judge_run` on a run that fails for another reason, where
+    its levels can be compared; ``None`` where nothing is judged."""
+    from concurve.errors import ComparisonError
+    from concurve.store import Store
+
+    def say(head: RunHead) -> None:
+        with contextlib.suppress(ComparisonError):
+            _said_verdicts(head, Store.existing(db), factor, asked)
+
+    return say if factor else None
+
+
+def _said_verdicts(head: RunHead, store: Store, factor: str, asked: Asked) -> Sequence[Comparison]:
+    """The comparison with the base level, which is the first unless the study names another one,
+    and what it says.
+
+    Raises:
         ComparisonError: the levels cannot be compared.
     """
     from concurve.analysis.comparison.options import Options
@@ -197,4 +254,4 @@ def judge_run(head: RunHead, store: Store, factor: str, asked: Asked) -> None:
     found = compare_stored(store, (head.id,), factor, ordered, chosen)
     for item in found:
         note(f"{item.new} against {item.base}: {summary(item)}")
-    judge(found, asked, (head.id,))
+    return found

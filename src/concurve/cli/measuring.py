@@ -115,11 +115,18 @@ def quiet_as_asked(asked: Asked | None, studies: Sequence[Study]) -> Iterator[Wa
 
 
 def measure_study(
-    study_for: Callable[[int], Study], choices: Choices, *, is_silent: bool = False
+    study_for: Callable[[int], Study],
+    choices: Choices,
+    *,
+    is_silent: bool = False,
+    effect: float | None = None,
+    say: Callable[[RunHead], None] | None = None,
 ) -> RunHead | None:
     """Start a run of a study, or print its plan: its head, none of a plan. ``study_for`` makes it
     for a number of CPUs, which are those of the host of its measured role. ``is_silent``: it is
-    of a file that does not say what its conditions are."""
+    of a file that does not say what its conditions are. ``effect``: the share below which a
+    difference counts as none, if one is asked for. ``say`` tells of the cells that ran, where
+    others failed."""
     rules = rules_from_options(
         choices.repeats, choices.precision, choices.timeout, choices.max_time
     )
@@ -153,9 +160,14 @@ def measure_study(
             # What cannot run is refused at once, and not after the wait.
             check_plan(plan_of(head), LocalEngine(), allowed_cpus())
         with quiet_as_asked(asked, [head.study]) as waiting:
-            head = msgspec.structs.replace(head, waiting=waiting)
+            head = msgspec.structs.replace(head, waiting=waiting, effect=effect)
             notes = notes_before(head.study, head.effort, head.again, is_silent=is_silent)
-            _measure(head, store, files, hosts, resume=False, notes=notes)
+            try:
+                _measure(head, store, files, hosts, resume=False, notes=notes)
+            except FailedCellsError:
+                if say is not None:
+                    say(head)
+                raise
     return head
 
 

@@ -12,6 +12,7 @@ from concurve.cli.grouped import Grouped
 from concurve.cli.judging import judged
 
 if TYPE_CHECKING:
+    from concurve.cli.judging import Asked
     from concurve.definition.study import Study
     from concurve.terms import Level
 
@@ -118,7 +119,7 @@ def verb(
 ) -> None:
     """Find the study or the campaign, measure it, and judge a study by ``--fail-on``."""
     from concurve.cli.campaigning import measure_campaign
-    from concurve.cli.judging import asked_of, compared_factor, judge_run
+    from concurve.cli.judging import asked_of, judge_run, judged_factor, verdicts_beside
     from concurve.cli.measuring import Choices, measure_study
     from concurve.definition.beside_line import Beside
     from concurve.definition.campaign import Campaign, at_effort
@@ -167,16 +168,22 @@ def verb(
         return pointed
 
     if isinstance(of_name(granted_cpus()), Campaign):
-        _refuse_judging_a_campaign(study, fail_on)
+        _refuse_judging_a_campaign(study, asked)
         measure_campaign(campaign_for, names, Choices(**common))
     elif only is not None:
         raise StudyError(f"--only is for campaigns, {study} is one study", "no --only")
     else:
         factor = ""
-        if fail_on:
-            factor = compared_factor(study_for(granted_cpus()), common["effort"], _as_base)
+        if fail_on or asked.is_given:
+            factor = judged_factor(study_for(granted_cpus()), common["effort"], asked, _as_base)
         is_silent = study.endswith(".toml") and not states_conditions(Path(study))
-        head = measure_study(study_for, Choices(**common), is_silent=is_silent)
+        head = measure_study(
+            study_for,
+            Choices(**common),
+            is_silent=is_silent,
+            effect=asked.effect_of_answer,
+            say=verdicts_beside(factor, common["db"], asked),
+        )
         if head is not None and factor:
             judge_run(head, Store.existing(common["db"]), factor, asked)
 
@@ -187,18 +194,20 @@ def _as_base(factor: str, level: Level) -> str:
     return f"--set with one level of each other, or base = {{ {factor} = {written} }} in [protocol]"
 
 
-def _refuse_judging_a_campaign(name: str, fail_on: tuple[str, ...]) -> None:
-    """Refuse ``--fail-on`` of a campaign: its studies compare different factors.
+def _refuse_judging_a_campaign(name: str, asked: Asked) -> None:
+    """Refuse ``--fail-on`` and ``--effect`` of a campaign: its studies compare different factors.
 
     Raises:
         StudyError: it was given.
     """
     from concurve.errors import StudyError
 
-    if fail_on:
+    if asked.fail_on or asked.is_given:
+        option = "--fail-on" if asked.fail_on else "--effect"
+        given = "--fail-on slower" if asked.fail_on else "--effect 2%"
         raise StudyError(
-            f"--fail-on judges one study, {name} is a campaign",
-            "one of its studies: concurve run CAMPAIGN/STUDY --fail-on slower",
+            f"{option} judges one study, {name} is a campaign",
+            f"one of its studies: concurve run CAMPAIGN/STUDY {given}",
         )
 
 

@@ -235,7 +235,7 @@ def verb(
 ) -> None:
     """Build the study, measure it, and judge it by ``--fail-on``."""
     from concurve.cli import slips
-    from concurve.cli.judging import asked_of, compared_factor, judge_run
+    from concurve.cli.judging import asked_of, judge_run, judged_factor, verdicts_beside
     from concurve.cli.measuring import Choices, measure_study
     from concurve.definition import study_line
     from concurve.definition.beside_line import Beside
@@ -288,8 +288,13 @@ def verb(
     _tell_of_tool(command, extracts)
     _tell_of_primary(primary, study)
     _tell(study, counted, conditions)
-    factor = compared_factor(study, common["effort"], _as_base) if fail_on else ""
-    head = measure_study(study_for, Choices(**common))
+    factor = judged_factor(study, common["effort"], asked, _as_base)
+    head = measure_study(
+        study_for,
+        Choices(**common),
+        effect=asked.effect_of_answer,
+        say=verdicts_beside(factor, common["db"], asked),
+    )
     if head is not None and factor:
         judge_run(head, Store.existing(common["db"]), factor, asked)
 

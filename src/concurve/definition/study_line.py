@@ -38,7 +38,7 @@ from concurve.definition.templates import placeholders
 from concurve.definition.units import parse_duration, parse_share
 from concurve.errors import StudyError
 from concurve.terms import Level, split_levels
-from concurve.words import did_you_mean, meant, nearest, one_of
+from concurve.words import did_you_mean, listed, meant, nearest, one_of
 
 #: What ``--work`` may also say: each worker brings its own work, or all cells do the same.
 AMOUNTS: tuple[Literal["fixed", "scales"], ...] = ("fixed", "scales")
@@ -258,10 +258,10 @@ def _refuse_misspelt(name: str, extracted: Sequence[str]) -> None:
     near = nearest(name, alike, _SLIP)
     if near is not None:
         others = [item for item in extracted if item != near]
-        listed = f" Others that are extracted: {', '.join(others)}." if others else ""
+        others_said = f" Others that are extracted: {', '.join(others)}." if others else ""
         raise StudyError(
             f"--primary: no figure {name!r} is extracted",
-            f"{did_you_mean(near)}{listed}",
+            f"{did_you_mean(near)}{others_said}",
         )
 
 
@@ -312,7 +312,8 @@ def parse_base(
     option: str = "--base",
 ) -> dict[str, Level]:
     """``threads=1,cpus=1``, or the same as a mapping, as levels of the factors; ``\\,`` is a comma
-    inside of a level. ``option`` is what messages call it.
+    inside of a level. Of a single factor with several levels a level that is a name is enough:
+    ``old``. ``option`` is what messages call it.
 
     Raises:
         StudyError: not that form, or a level that the factor does not have.
@@ -322,15 +323,32 @@ def parse_base(
     base: dict[str, Level] = {}
     for part in filter(None, split_levels(given or "")):
         name, equals, value = part.partition("=")
+        if not equals and part in _names_alone(factors):
+            (name,) = _varied(factors)
+            equals, value = "=", part
         levels = {str(level): level for level in factors.get(name, ())}
         if not equals or value not in levels:
             known = "; ".join(f"{k} is {one_of([*map(str, v)])}" for k, v in factors.items())
+            having = [k for k, v in factors.items() if not equals and part in map(str, v)]
+            if having:
+                known = listed([f"{option} {k}={part}" for k in having], "or")
             raise StudyError(
                 f"{option} {part!r}: not a factor with one of its levels",
                 meant(value, levels, known) if levels else meant(name, factors, known),
             )
         base[name] = levels[value]
     return base
+
+
+def _varied(factors: Mapping[str, Sequence[Level]]) -> list[str]:
+    return [name for name, levels in factors.items() if len(levels) > 1]
+
+
+def _names_alone(factors: Mapping[str, Sequence[Level]]) -> Sequence[Level]:
+    """The levels of the only factor with several, if they are names; else none."""
+    varied = _varied(factors)
+    levels = factors[varied[0]] if len(varied) == 1 else ()
+    return levels if all(isinstance(level, str) for level in levels) else ()
 
 
 def parse_repeats(text: str) -> tuple[int, int]:

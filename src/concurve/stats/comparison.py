@@ -145,6 +145,20 @@ def deciding_intervals(
     return found
 
 
+def alike_intervals(
+    ratios: Sequence[LogRatio | None], effect: float, level: float = 0.05
+) -> list[tuple[float, float] | None]:
+    """The interval of each logarithm by which :func:`directions` tells it to be the same: its ends
+    are the two one-sided tests at the error of all that are told so together, so it lies within
+    the effect."""
+    bound = math.log1p(effect)
+    tested = [ratio for ratio in ratios if ratio is not None]
+    p_values = [max(ratio.p_above(-bound), ratio.p_below(bound)) for ratio in tested]
+    told = sum(p <= level for p in benjamini_hochberg(p_values))
+    error = 2 * level * max(1, told) / max(1, len(tested))
+    return [None if ratio is None else ratio.interval(1 - error) for ratio in ratios]
+
+
 def _direction(value: float, bound: float, unequal: bool, alike: bool) -> Direction:
     if alike:
         return "same"

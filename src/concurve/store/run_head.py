@@ -83,7 +83,8 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     ``confirms`` is there if its trials are experiments on another run.
     ``folder`` is the working folder that the run began in, and goes on in; older runs have none.
     ``waiting`` is there if it waits for a quiet machine, and says how long it has.
-    ``resumed`` says when it went on after a stop, oldest first.
+    ``resumed`` says when it went on after a stop, oldest first. ``effect`` is the share below which
+    a difference counts as none, if the run was asked to judge by one.
     """
 
     format: int
@@ -105,6 +106,7 @@ class RunHead(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
     waiting: Waiting | None = None
     resumed: tuple[Resumption, ...] = ()
+    effect: float | None = None
 
     @property
     def is_sweep(self) -> bool:

@@ -20,6 +20,9 @@ _POWER = "with a power of 80 %"
 _QUIET = "What is in doubt needs quiet trials. "
 _ALL_THE_SAME = " --in-doubt judges by these trials all the same."
 
+#: The spread of fewer trials is itself rough: the number by it is one, and it is not below this.
+_FEW = 10
+
 #: So many cells are named.
 _NAMED_MAX = 3
 
@@ -150,11 +153,13 @@ def _plan(
     most = max(number for number in wanted if number is not None)
     if most <= have:
         return _about_as_large(undecided, effect)
+    least, about = (_FEW, "About ") if have < _FEW else (0, "")
+    most = max(most, least)
     alike = ", if they spread as these do" if any(cell.is_doubted for cell in undecided) else ""
     return (
-        f"{words.count(most, 'trial')} of each would tell a difference of {share} from none "
+        f"{about}{words.count(most, 'trial')} of each would tell a difference of {share} from none "
         f"{_POWER}{alike}: {_options(most, sides)} in a new run (about {_time(most, sides)}).",
-        *_by_cpu_time(undecided, most, sides),
+        *_by_cpu_time(undecided, most, sides, least),
     )
 
 
@@ -193,19 +198,21 @@ def _difference(ratio: Estimate) -> str:
 
 
 def _by_cpu_time(
-    undecided: Sequence[CellComparison], most: int, sides: tuple[Side, Side]
+    undecided: Sequence[CellComparison], most: int, sides: tuple[Side, Side], least: int = 0
 ) -> tuple[str, ...]:
-    """How many trials CPU time would need, for the plan of a next run."""
+    """How many trials CPU time would need, for the plan of a next run: fewer than ``most``, and
+    ``least`` at least."""
     wanted = [cell.cpu_trials for cell in undecided]
     known = [number for number in wanted if number is not None]
-    if len(known) < len(wanted) or max(known) >= most:
+    needed = max([least, *known])
+    if len(known) < len(wanted) or needed >= most:
         return ()
     is_sweep = all(run.run.is_sweep for side in sides for run in side.sessions)
     how = "--primary cpu_seconds" if is_sweep else "cpu_seconds as the first of [[indicators]]"
     is_doubted = any(cell.note.startswith("in doubt") for cell in undecided)
     then = ", and compare it with --in-doubt" if is_doubted else ""
     return (
-        f"CPU time spreads less and would need {max(known)} trials of each: to judge by it, plan "
+        f"CPU time spreads less and would need {needed} trials of each: to judge by it, plan "
         f"the next run with {how}{then}.",
     )
 

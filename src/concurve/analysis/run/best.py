@@ -40,8 +40,8 @@ _WORTH_SECONDS = 900.0
 #: of freedom, and the number goes by its square.
 _BLOCKS_TOLD_MIN = 3
 
-#: Fewer trials are not advised: their intervals take the noise as normal.
-_ADVISED_MIN = 5
+#: Fewer trials are not advised: by the spread of a few trials, a number is rough.
+_ADVISED_MIN = 10
 
 _OPEN = "the trials do not decide"
 #: Both centres are 0, as of errors that hardly any trial has.
@@ -411,7 +411,7 @@ def _decide_pair(found: Gap, confidence: float, asked: _Asked) -> tuple[str, int
     trials = asked.at_least(trials)
     what = f"a difference of {words.share(EFFECT)}" if is_close else "that, if it is true,"
     return (
-        f"{seem}; {words.count(trials, 'trial')} of each would show {what} with a "
+        f"{seem}; about {words.count(trials, 'trial')} of each would show {what} with a "
         f"power of 80 %: {asked.options(trials)}",
         trials,
     )

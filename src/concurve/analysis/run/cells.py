@@ -22,7 +22,11 @@ from concurve.readings.centres import indicator_centre, indicator_centres
 from concurve.readings.contamination import BY_PROCESSES, MACHINE_WIDE
 from concurve.readings.measures import measure
 from concurve.readings.operations import asked_of
+from concurve.stats.centre import staged
+from concurve.stats.comparison import Direction, alike_intervals, deciding_intervals, directions
 from concurve.stats.intervals import scaled
+from concurve.stats.moments import growth
+from concurve.stats.signed_ranks import Ranked
 from concurve.store.run_head import RunHead
 from concurve.terms import IndicatorInfo, Level
 from concurve.wire.record import TrialRecord
@@ -242,6 +246,33 @@ def speedup_among(
         return samples.ratio(*pair, speed.indicator.name, 1 - 0.05 / comparisons)
     except MissingError:
         return None
+
+
+def speedups_judged(
+    plan: Plan, speed: Speed, samples: Samples, indices: Sequence[int], effect: float
+) -> list[tuple[Direction, Estimate | None]]:
+    """The verdicts of a comparison on the speed-ups of these cells together, and the intervals by
+    which they are told; no interval where a speed-up has none."""
+    pairs = [_sides(plan, plan.cells[index], speed) for index in indices]
+    logs: list[Ranked | None] = []
+    for pair in pairs:
+        try:
+            logs.append(samples.log_ratios(*pair, speed.indicator.name))
+        except MissingError:
+            logs.append(None)
+    level = 1 - staged(0.95, samples.is_staged)
+    found = directions(logs, effect, level)
+    deciding = deciding_intervals(logs, level)
+    alike = alike_intervals(logs, effect, level)
+    judged: list[tuple[Direction, Estimate | None]] = []
+    for direction, log, apart, within in zip(found, logs, deciding, alike, strict=True):
+        ends = within if direction == "same" else apart
+        ratio = None
+        if log is not None and ends is not None:
+            low, high = map(growth, ends)
+            ratio = Estimate(value=growth(log.value), low=low, high=high, n=len(log.values))
+        judged.append((direction, ratio))
+    return judged
 
 
 def _sides(plan: Plan, cell: Cell, speed: Speed) -> tuple[Mapping[str, Level], Mapping[str, Level]]:

@@ -12,6 +12,7 @@ from functools import cache, cached_property, partial
 
 import msgspec
 
+from concurve.analysis.against_base import Judge
 from concurve.analysis.claims.deciding import deciding
 from concurve.analysis.dependence import assumed_ratios, dependences
 from concurve.analysis.dependence import sentences as dependence_sentences
@@ -21,10 +22,15 @@ from concurve.analysis.doubt import (
     withheld_claims,
     withheld_published,
 )
-from concurve.analysis.ground import following_wall, ground_of, undirected
+from concurve.analysis.ground import Speed, following_wall, ground_of, undirected
 from concurve.analysis.records import FirstRecord, Reader, read_records
 from concurve.analysis.run.best import best_of, withheld_best
-from concurve.analysis.run.cells import absent_of, cell_findings, speedup_among
+from concurve.analysis.run.cells import (
+    absent_of,
+    cell_findings,
+    speedup_among,
+    speedups_judged,
+)
 from concurve.analysis.run.cold import ColdStarts
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.failures import failed_loads, failure_sentences, not_compared
@@ -39,6 +45,7 @@ from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
 from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
+from concurve.analysis.samples import Samples
 from concurve.analysis.sentences import sentences
 from concurve.analysis.sentences.looks import look_sentences
 from concurve.analysis.shape_sentences import shape_sentences
@@ -46,6 +53,7 @@ from concurve.analysis.strangers import constant_of, has_autogroups, is_stolen, 
 from concurve.analysis.unset import unset_of
 from concurve.definition.failures import failure_counts
 from concurve.errors import ComparisonError, RunError, StoreError
+from concurve.estimate import Estimate
 from concurve.figures import FigureTable, decode_figures
 from concurve.findings.best import Withheld
 from concurve.findings.cells import Dot, Reject
@@ -54,6 +62,7 @@ from concurve.findings.run import Finding, Findings, RunInfo, TrialFindings
 from concurve.planning.plan import Plan, describe, plan_of
 from concurve.planning.protocol import LOST, Protocol, replay
 from concurve.readings.contamination import took_most
+from concurve.stats.comparison import EFFECT, Direction
 from concurve.store import Store
 from concurve.store.rows import DAMAGED_TRIAL_REMEDY, RunRow, TrialKey, Trials
 from concurve.store.run_head import RunHead, decode_head
@@ -222,6 +231,18 @@ def warned_of(store: Store, run: StoredRun) -> tuple[Finding, ...]:
     return warnings.found()
 
 
+def _judge(stored: StoredRun, speed: Speed | None, samples: Samples) -> Judge:
+    """How the levels of a run are told apart, by the effect that it was asked for if there is
+    one."""
+
+    def judged(cells: Sequence[int], effect: float) -> Sequence[tuple[Direction, Estimate | None]]:
+        assert speed is not None, "speed-ups are judged where there are some"
+        return speedups_judged(stored.plan, speed, samples, cells, effect)
+
+    asked = stored.head.effect
+    return Judge(judged, EFFECT if asked is None else asked, asked is not None)
+
+
 def with_trials(findings: Findings, stored: StoredRun) -> TrialFindings:
     """The findings of a stored run with the figures of each of its trials."""
     return TrialFindings.of(findings, _dots(stored))
@@ -293,6 +314,7 @@ def analyse(
             stored.row.state,
             best,
             cache(partial(speedup_among, plan, ground.speed, samples)),
+            _judge(stored, ground.speed, samples),
             ground.indicator,
             ground.speed,
             first,
@@ -362,14 +384,19 @@ def _with_hint(found: Findings, stored: StoredRun) -> Findings:
     is_asked = found.ranked == found.primary and not found.run.simulation
     if not is_asked or len(varied) != 1 or varied[0].work:
         return found
-    if _is_decided(found, varied[0].name):
+    effect = EFFECT if stored.head.effect is None else stored.head.effect
+    if _is_decided(found, varied[0].name, effect):
         return found
-    from concurve.analysis.comparison.compare import of_undecided_levels  # few runs are compared
+    # Few runs are compared.
+    from concurve.analysis.comparison.compare import of_undecided_levels
+    from concurve.analysis.comparison.options import Options
 
     factor, base = varied[0], plan.study.base.get(varied[0].name, varied[0].levels[0])
     levels = [base, *(level for level in factor.levels if level != base)]
     try:
-        more = of_undecided_levels(with_trials(found, stored), factor.name, levels)
+        more = of_undecided_levels(
+            with_trials(found, stored), factor.name, levels, Options(effect=effect)
+        )
     except ComparisonError:  # of a figure that has no better direction, say
         return found
     hints = more.hints if found.primary != "cpu_seconds" else ()
@@ -391,15 +418,17 @@ def _answer(text: str) -> Finding:
     return Finding(kind="answer", sentence=text)
 
 
-def _is_decided(found: Findings, factor: str) -> bool:
-    """Does a speed-up say that a level of the factor is faster than another one, or slower?"""
+def _is_decided(found: Findings, factor: str, effect: float) -> bool:
+    """Does a speed-up say that a level of the factor is faster than another one, or slower, and
+    seem to do so by the effect of interest?"""
     for cell in found.cells:
         base, speedup = found.cells[cell.base or 0].parameters, cell.indicators.get("speedup")
         differ = {name for name, level in cell.parameters.items() if base[name] != level}
         if cell.base is None or differ != {factor} or speedup is None or speedup.in_doubt:
             continue
         low, high = speedup.low, speedup.high
-        if low is not None and high is not None and not low <= 1 <= high:
+        is_apart = low is not None and high is not None and not low <= 1 <= high
+        if is_apart and not 1 / (1 + effect) < speedup.value < 1 + effect:
             return True
     return False
 

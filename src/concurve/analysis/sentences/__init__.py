@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from concurve.analysis import against_base
-from concurve.analysis.against_base import Among
+from concurve.analysis.against_base import Among, Judge, Versions
 from concurve.analysis.ground import WALL, Speed
 from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import greatest
@@ -40,6 +38,7 @@ def sentences(
     state: str,
     best: tuple[BestFinding, ...],
     among: Among,
+    judge: Judge,
     asked: IndicatorInfo,
     speed: Speed | None = None,
     first: TrialRecord | None = None,
@@ -51,17 +50,11 @@ def sentences(
     comes before all that their levels seem to differ by."""
     plan = protocol.plan
     by = (speed.by(head.study.primary) or speed.by(asked.name)) if speed else ""
-    versions: dict[int, str] = {}
+    named = None
     if speed and unset is None:
-        versions = against_base.versions(plan, cells, among, speed.indicator.label, speed.is_rate)
-    is_open = False
-    is_doubted = any(item.is_tentative for item in best) and unset is None
-    if speed and not versions and (is_doubted or _prefers_base(cells, best, speed.indicator.name)):
-        label, is_rate = speed.indicator.label, speed.is_rate
-        versions, are_alike = against_base.undecided_versions(plan, cells, among, label, is_rate)
-        is_open = bool(versions) and not are_alike
-        if are_alike:  # which others are as good is said by the comparison
-            best = tuple(msgspec.structs.replace(item, as_good=()) for item in best)
+        named = _versions(plan, cells, judge, best, speed)
+    versions = named.said if named else {}
+    is_open = named is not None and not (named.are_told or named.are_alike)
     gains = [
         item
         for item in greatest(plan, cells, among, by, best)
@@ -87,13 +80,14 @@ def sentences(
     if versions:
         # The base would be named because it is the first, and that reads as a decision.
         answers = [] if is_open else answers
-        if speed and answers and _prefers_base(cells, best, speed.indicator.name):
+        is_one = len(best) == 1 and best[0].recommended is not None
+        if speed and named and answers and is_one and best[0].indicator == speed.indicator.name:
             label = f" (by {best[0].label})" if speed.indicator.name != WALL else ""
-            choice = against_base.choice_of_versions(plan, cells, among, label)
+            choice = "" if named.is_faster else named.choice(label)
             answers = [choice] if choice else answers
         answers = [*versions.values(), *answers]
     elif speed and (not by or speed.indicator.name != WALL):
-        compared = list(against_base.sentences(plan, cells, among, by))
+        compared = list(against_base.sentences(plan, cells, judge, among, by))
         if unset is not None and against_base.factor_of(plan) in unset.factors:
             compared = []
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
@@ -108,12 +102,27 @@ def sentences(
     warnings = warnings_of(
         head, protocol, cells, rejects, state, first, again, unset, is_tentative, is_planned
     )
-    notes = [*further, *notes_of(plan, cells, speed)]
+    notes = [*further, *notes_of(plan, cells, speed, are_judged=bool(versions))]
     return [
         *(_answer(text, versions, cells, shorter) for text in answers),
         *warnings,
         *(Finding(kind="note", sentence=text) for text in notes),
     ]
+
+
+def _versions(
+    plan: Plan,
+    cells: tuple[CellFindings, ...],
+    judge: Judge,
+    best: tuple[BestFinding, ...],
+    speed: Speed,
+) -> Versions | None:
+    """How named levels compare with their base, where that is said: where one differs from it, or
+    the base would be the one to use for being the first, or what is used is in doubt."""
+    found = against_base.versions(plan, cells, judge, speed.indicator.label, speed.is_rate)
+    if found is None or found.are_apart or any(item.is_tentative for item in best):
+        return found
+    return found if _prefers_base(cells, best, speed.indicator.name) else None
 
 
 def _answer(

@@ -130,6 +130,8 @@ def _of_group(
         if best is not None and _is_apart(best, speed):
             # The figure that was asked for comes first, the speed-up by another one after it.
             said.insert(0, _use(plan, best, speed))
+        elif best is not None and gain is not None and _tells_nothing(best, gain, speed):
+            said.append(_decide(best))
         elif best is not None:
             said.append(_use(plan, best, speed, gain))
     text = " ".join(filter(None, said))
@@ -146,6 +148,12 @@ def _speedup(plan: Plan, gain: Greatest, best: BestFinding | None, speed: str) -
     if best is not None and best.recommended is not None and _is_led(best, gain, speed):
         return f"{_seems(plan, gain)}."
     return _no_gain(plan, gain)
+
+
+def _tells_nothing(best: BestFinding, gain: Greatest, speed: str) -> bool:
+    """Is the interval of the setting to use over the base so wide that it says neither which is
+    faster nor by how much, as of two trials? Then none is to be used for its median."""
+    return not gain.is_gain and gain.speedup.is_too_wide and _is_led(best, gain, speed)
 
 
 def _is_apart(item: BestFinding, speed: str) -> bool:
@@ -607,7 +615,9 @@ def _use(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None
     if item.as_good and not (is_said and is_base):
         verb = words.verb(len(item.as_good))
         said.append(f"{_named(plan, item, item.as_good)} {verb} not significantly better")
-    worse = _worse_above(plan, item) if gain is not None and gain.is_gain else []
+    # Where no speed-up stands before it, what it is better than is said after it.
+    is_told = gain.is_gain if gain is not None else _is_apart(item, speed)
+    worse = _worse_beside(plan, item, gain) if is_told else []
     if worse:
         said.append(f"{_named(plan, item, worse)} {words.verb(len(worse))} worse")
     use = f"{advice}; {', '.join(said)}." if said else f"{advice}."
@@ -640,40 +650,47 @@ def _to_passed(plan: Plan, item: BestFinding, speed: str) -> str:
 
 def _given_back(plan: Plan, item: BestFinding, speed: str) -> str:
     """On what the setting to use stands where settings with one worker were disturbed:
-    ``threads=1 was disturbed in 6 of 10 trials; with all that was taken given back, 2 threads are
-    still at least 1.35× as fast.`` Empty where none was."""
+    ``threads=1 was disturbed in 6 of 10 trials; even with all CPU time that others took counted as
+    its own, 2 threads are at least 1.35× as fast.`` Empty where none was."""
     found = item.given_back
     if found is None:
         return ""
     many = f"disturbed in {found.disturbed} of {words.count(found.trials, 'trial')}"
     if found.at_least is None:
         return f"It was {many}, which made it no better."
-    who = f"{len(found.settings)} settings with one worker were"
+    who, own = f"{len(found.settings)} settings with one worker were", "their own"
     if len(found.settings) == 1:
-        who = f"{describe(found.settings[0])} was"
+        who, own = f"{describe(found.settings[0])} was", "its own"
     begun = f"{who} {many}"
     is_one, named = _setting_named(plan, item, item.named)
     least = f"{found.at_least:.{words.ratio_digits(found.at_least)}f}"
     good = "as good" if _is_apart(item, speed) else "as fast"
     return (
-        f"{begun}; with all that was taken given back, {named} {'is' if is_one else 'are'} still "
-        f"at least {least}× {good}."
+        f"{begun}; even with all CPU time that others took counted as {own}, {named} "
+        f"{'is' if is_one else 'are'} at least {least}× {good}."
     )
 
 
-def _worse_above(plan: Plan, item: BestFinding) -> list[dict[str, Level]]:
-    """The settings with more concurrency than the recommended one that are told to be worse: who
-    thinks that more is better is told."""
-    if plan.work is None or item.factors != (plan.work,) or item.recommended is None:
+def _worse_beside(plan: Plan, item: BestFinding, gain: Greatest | None) -> list[dict[str, Level]]:
+    """The settings with a greater number than the recommended one that are told to be worse, as
+    who thinks that more is better is told, and the next smaller one, which would do if it were as
+    good. Under a condition there is no room for the latter, nor for a base that was named."""
+    if len(item.factors) != 1 or item.recommended is None:
         return []
-    own = item.recommended[plan.work]
-    return [
-        setting
-        for setting in item.behind
-        if isinstance(level := setting[plan.work], int | float)
-        and isinstance(own, int | float)
-        and level > own
-    ]
+    (name,) = item.factors
+    own = item.recommended[name]
+    if isinstance(own, str):
+        return []
+    behind = {level for it in item.behind if not isinstance(level := it[name], str)}
+    found = {level for level in behind if level > own}
+    if item.group:
+        return [{name: level} for level in found] if gain is not None else []
+    every = {level for cell in plan.cells if not isinstance(level := cell.parameters[name], str)}
+    below = max((level for level in every if level < own), default=None)
+    is_named = gain is not None and gain.base.parameters[name] == below
+    if below in behind and below is not None and not is_named:
+        found.add(below)
+    return [{name: level} for level in found]
 
 
 def _setting(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> str:

@@ -23,8 +23,11 @@ FEW = 5
 OFTEN_PER_SECOND = 10_000
 
 
-def notes_of(plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None) -> list[str]:
-    """Notes on what times and speed-ups are, and on their intervals."""
+def notes_of(
+    plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None, *, are_judged: bool = False
+) -> list[str]:
+    """Notes on what times and speed-ups are, and on their intervals. ``are_judged``: the answer
+    tells the levels apart as a comparison does, and has its intervals."""
     notes = [*_few(plan, cells), *_slowed(plan, cells)]
     if any(_has_start_up(cell) for cell in cells):
         notes.append(
@@ -45,7 +48,13 @@ def notes_of(plan: Plan, cells: tuple[CellFindings, ...], speed: Speed | None) -
             f"Speed-up is by {speed.indicator.label}, against {base} at the same {plan.work}, "
             "block by block: it is the centre of their ratios, and not the ratio of two medians."
         )
-    if (compared := speedups_compared(cells)) > 1:
+    compared = speedups_compared(cells)
+    if compared > 1 and are_judged:
+        notes.append(
+            f"The intervals of the answer are those by which its {compared} verdicts are told "
+            "together; those of the tables are of each cell alone."
+        )
+    elif compared > 1:
         notes.append(
             "The intervals of the answer hold for "
             f"{words.all_of(compared, 'speed-up')} together, from which it is chosen; so they are "

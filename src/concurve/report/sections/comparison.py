@@ -97,11 +97,16 @@ def _table(comparison: Comparison, cells: Sequence[CellComparison], info: Indica
             Column("new", Entries(new, scale.symbol), Role.NUMBER, wanted=2),
             Column("ratio", [_ratio(cell.ratio) for cell in cells], Role.NUMBER),
             Column("95 % interval", [span_of(cell.ratio) for cell in cells]),
-            Column("verdict", [cell.verdict for cell in cells]),
+            Column("verdict", [_verdict(cell) for cell in cells]),
         ),
-        tuple(TONES[cell.verdict] for cell in cells),
+        tuple(TONES[cell.decided] for cell in cells),
         title="One row a cell.",
     )
+
+
+def _verdict(cell: CellComparison) -> str:
+    """The verdict that counts, with what it is by where that is not the figure of the table."""
+    return f"{cell.decided} (CPU)" if cell.by_cpu_time else cell.verdict
 
 
 def value_of(figure: Estimate | None, scale: fmt.Scale | None) -> Cell:

@@ -77,8 +77,9 @@ def brief(
     findings: Findings, *, terse: bool = False, counted: bool = True, legend: bool = True
 ) -> Section:
     """The table, and what became of cells that are not well. ``counted``: it says how many figures
-    it leaves out; ``legend``: and how to read it."""
-    said = partial(_legend, findings, terse=terse) if legend else None
+    it leaves out; ``legend``: and how to read it. That the medians have other speed-ups is said in
+    any case: who divides them takes the figures for wrong."""
+    said = partial(_legend, findings, terse=terse) if legend else partial(_apart, findings)
     table = msgspec.structs.replace(_table(findings, []), terse=terse, legend=said)
     if not counted:
         table = msgspec.structs.replace(table, more="")
@@ -241,8 +242,7 @@ def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = Fals
         parts = [f"medians, ± half the {known} interval or (low to high)"]
     if any(_is_step_alone(cell, column.name) for column in columns for cell in findings.cells):
         parts.append("where all trials are the same, ± is the step of their readings")
-    if _by_blocks(findings, {column.name for column in columns}):
-        parts.append("speed-ups compare neighbouring trials, not these medians")
+    parts += filter(None, [_apart(findings, columns)])
     wider = _wider_brackets(findings, columns)
     if wider and not (terse and marks):
         parts.append(wider)
@@ -271,11 +271,17 @@ def _is_step_alone(cell: CellFindings, name: str) -> bool:
     return cell.resolutions.get(name, 0.0) > 0
 
 
+def _apart(findings: Findings, columns: Sequence[Column]) -> str:
+    """That speed-ups are not the ratios of the medians of these columns; empty where they are."""
+    if not _by_blocks(findings, {column.name for column in columns}):
+        return ""
+    return "speed-ups compare neighbouring trials, not these medians"
+
+
 def _by_blocks(findings: Findings, shown: Collection[str]) -> bool:
-    """Is a speed-up of the table apart from the ratio of the medians that stand beside it,
-    whichever of them it is of? So where the machine became slower from block to block."""
-    if "speedup" not in shown:
-        return False
+    """Is a speed-up of the run, which the answer names as well, apart from the ratio of the medians
+    that stand in the table, whichever of them it is of? So where the machine became slower from
+    block to block."""
     apart = (list(_from_medians(cell, findings, shown)) for cell in findings.cells)
     return any(min(found) > _FAR_FROM_MEDIANS for found in apart if found)
 
