@@ -4,6 +4,7 @@ is."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum, auto
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -120,18 +121,30 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
     return Section("The answer", (overview,), anchor="findings")
 
 
+class Told(Enum):
+    """How much is told of what limits a cell: all that is known; the cause with its evidence and
+    what an operation costs; the cause with its evidence; or the cause alone."""
+
+    WHOLE = auto()
+    COST = auto()
+    EVIDENCE = auto()
+    CAUSE = auto()
+
+
 class Room(NamedTuple):
     """How many answers and warnings a view has room for, and whether it has some for all that is
     known of why no cause is named and for the names of figures that it leaves out (``doubts``), for
-    how many these are (``figures``), and for the legend of the table. A view for few answers has
-    those of all conditions, where these are few, in short. What limits the run is half of the
-    answer: each view says it."""
+    how many these are (``figures``), for the legend of the table, and for how much of what limits
+    the run (``limits``). A view for few answers has those of all conditions, where these are few,
+    in short. What limits the run is half of the answer: each view says it, with its evidence as
+    long as anything else can be left out."""
 
     answers: int
     warnings: int
     doubts: bool = True
     figures: bool = True
     legend: bool = True
+    limits: Told = Told.WHOLE
 
 
 _ALL = 1_000_000
@@ -143,7 +156,10 @@ ROOMS = (
     Room(_ALL, 1, doubts=False),
     Room(_ALL, 1, doubts=False, figures=False),
     Room(1, 1, doubts=False, figures=False),
-    Room(1, 1, doubts=False, figures=False, legend=False),
+    Room(1, 1, doubts=False, figures=False, limits=Told.COST),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.COST),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.CAUSE),
 )
 
 
@@ -167,7 +183,9 @@ def _limit_in(room: Room, findings: Findings, limit: Limit) -> Paragraph | None:
         return None  # which version is faster was asked, and a warning tells of the doubt
     is_unnamed = cell.cause == "in doubt" and not room.doubts
     whole = limit_line(limit, recommended_below(findings, limit))
-    return _short_limit(findings, limit, whole) if is_unnamed or room.answers < _ALL else whole
+    if is_unnamed or room.limits is not Told.WHOLE:
+        return _short_limit(findings, limit, whole, room.limits)
+    return whole
 
 
 def _compares_names(findings: Findings) -> bool:
@@ -314,6 +332,7 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
     """The same on a line: the cause, the reason and how sure it is, or why none is named; and what
     limits the greatest setting, where that is something else. ``stops``: the level from which on
     more brings nothing, if that of the cell is greater."""
+    limit = _without_condition(limit)
     cell = limit.cell
     lead = f"What limits {fmt.setting(limit.under)}" if limit.under else _LIMIT
     found = _found(cell)
@@ -436,8 +455,9 @@ def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     return " ".join(filter(None, (f"{said}{certainty(cell, is_next_told=False)}", cell.place)))
 
 
-def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragraph:
-    """The ``whole`` line in fewer words: a cause with its setting, not what an operation takes."""
+def _short_limit(findings: Findings, limit: Limit, whole: Paragraph, told: Told) -> Paragraph:
+    """The ``whole`` line in fewer words: without its share and what to do, or a cause with its
+    setting alone."""
     cell = limit.cell
     if cell.cause == "in doubt":
         more = f"(concurve explain {findings.run.id})"
@@ -447,14 +467,44 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragrap
             text = f"seemingly {seemingly}, in doubt {more}."
     elif cell.few or cell.cause not in _NAMED or cell.is_at_ceiling or cell.loses_nothing:
         return whole
+    elif told is not Told.CAUSE:
+        told_of = _without_condition(limit).cell
+        first = f"{_lower(_causes(cell))} {told_of.reason or _begin(told_of)}."
+        cost = spent(cell) if told is Told.COST else ""
+        said = (first, cost, cell.place, _beyond(limit, is_short=True))
+        text = " ".join(filter(None, said))
     else:
-        varying = [factor.name for factor in findings.factors if len(factor.levels) > 1]
-        setting = fmt.setting({k: v for k, v in cell.parameters.items() if k in varying})
+        setting = fmt.setting(_own_levels(findings, limit))
         where = f", with {setting}" if setting else ""
         cause = f"{_lower(_causes(cell)).removesuffix('.')}{where}."
         said = (f"{cause}{certainty(cell, is_short=True)}", cell.place)
         text = " ".join(filter(None, (*said, _beyond(limit, is_short=True))))
     return Paragraph(text, lead=whole.lead)
+
+
+def _own_levels(findings: Findings, limit: Limit) -> dict[str, Level]:
+    """The levels of a cell that vary, without those of its condition: the line begins with them."""
+    varying = [factor.name for factor in findings.factors if len(factor.levels) > 1]
+    levels = limit.cell.parameters.items()
+    return {k: v for k, v in levels if k in varying and k not in limit.under}
+
+
+def _without_condition(limit: Limit) -> Limit:
+    """What limits a cell, without the levels of its condition: the line begins with them."""
+    cell = limit.cell
+    reason, evidence = (_less_levels(it, limit.under) for it in (cell.reason, cell.evidence))
+    return limit._replace(cell=msgspec.structs.replace(cell, reason=reason, evidence=evidence))
+
+
+def _less_levels(text: str, levels: dict[str, Level]) -> str:
+    """A sentence that begins ``With procs=2 lock=true``, without some of these levels."""
+    begun = "With "
+    if not levels or not text.startswith(begun):
+        return text
+    for name, level in levels.items():
+        text = text.replace(f" {name}={level} ", " ", 1)
+    rest = text.removeprefix(begun)
+    return text if "=" in rest.partition(" ")[0] else f"{rest[:1].upper()}{rest[1:]}"
 
 
 def _seemingly(cell: CellExplanation) -> str:
