@@ -184,7 +184,9 @@ def test_a_wait_in_a_marked_phase_that_costs_no_speed_is_no_limit(store: Store) 
     assert little.cells[2].cause == "cpu"
     much = explained(store, lambda threads: make(threads, 0.4)).cells[1]
     assert (much.cause, much.is_at_ceiling) == ("lock", False)
-    assert "of what an operation takes longer than with threads=1" in line_of(much).text
+    assert "An operation takes 67 % more thread time than with threads=1; 100 % of that is" in (
+        line_of(much).text
+    )
 
 
 def sleeping_at_a_lock(threads: int, scale: int = 1) -> TrialRecord:

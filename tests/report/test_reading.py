@@ -668,8 +668,10 @@ def test_the_setting_to_use_is_explained_before_the_greatest() -> None:
     assert said_of(made, smaller, greatest) == f"{serial} With threads=4: the CPUs."
     share, second = Estimate(value=0.5, low=0.4, high=0.6), RunnerUp("serial")
     locked = of_threads(4, "lock", share=share, place="It is m.", runner_up=second)
-    of_all = "That is 50 % [40 %, 60 %] of what an operation takes longer than with threads=1"
-    assert said_of(made, smaller, locked) == f"{serial} With threads=4: locks. {of_all}. It is m."
+    of_all = "more thread time than with threads=1; 50 % [40 %, 60 %] of that is waiting for locks"
+    assert said_of(made, smaller, locked) == (
+        f"{serial} With threads=4: locks. An operation takes {of_all}. It is m."
+    )
     assert said_of(made, smaller, of_threads(4, "serial")) == serial, "said once"
     used_up = of_threads(2, "cpu", "CPUs")
     assert said_of(made, used_up, greatest) == "the CPUs. With threads=2 it is so."
@@ -749,3 +751,36 @@ def test_a_part_that_seems_greater_than_that_of_the_cause_is_named() -> None:
     less = msgspec.structs.replace(cell, speedup_lost={"serial": 0.09, "cpu": 0.08})
     own = msgspec.structs.replace(cell, cause="coherency")
     assert greater_part(less) == greater_part(own) == ""
+
+
+def test_how_much_more_an_operation_takes_is_told_before_its_share() -> None:
+    """One reading: the share is of what the sentence begins with."""
+    share = Estimate(value=0.94, low=0.64, high=1.0)
+    cell = of_threads(4, "cpu", "CPUs", share=share, base={"threads": 1})
+
+    def taking(total: float) -> CellExplanation:
+        own, more = Estimate(value=total), Estimate(value=total - 100.0)
+        return msgspec.structs.replace(cell, per_operation={"total": own}, excess={"total": more})
+
+    of_all = "94 % [64 %, 100 %]"
+    assert certainty(taking(123.0)) == (
+        f" An operation takes 23 % more thread time than with threads=1; {of_all} of that is "
+        "waiting for a CPU."
+    )
+    assert certainty(taking(230.0)) == (
+        " An operation takes 2.3 × the thread time of threads=1; "
+        f"{of_all} of the extra is waiting for a CPU."
+    )
+    after = f" {of_all} of the extra thread time is waiting for a CPU."
+    assert certainty(taking(230.0), is_compared=True) == after, "the evidence has the ratio"
+    thread = msgspec.structs.replace(taking(123.0), limit="main")
+    assert certainty(thread).endswith(f"; {of_all} of that is blocked time.")
+    wide = msgspec.structs.replace(taking(123.0), share=Estimate(value=0.5, low=0.0, high=1.0))
+    assert certainty(wide).endswith(
+        "; these trials do not say how much of that is waiting for a CPU."
+    )
+    second = RunnerUp("serial", Estimate(value=0.97))
+    other = msgspec.structs.replace(taking(123.0), limit="", runner_up=second)
+    assert certainty(other).endswith(
+        f"; 97 % of that is serial work, and {of_all} waiting for a CPU."
+    )

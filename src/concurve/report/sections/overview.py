@@ -52,6 +52,7 @@ from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence, few
 from concurve.report.sections.limits import (
     certainty,
+    compares,
     in_order,
     is_share_told,
     parts_known,
@@ -308,7 +309,7 @@ def _limit_of(limit: Limit) -> Paragraph:
         return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
     told = (
         _ceiling(cell) if cell.is_at_ceiling else "",
-        f"{cell.evidence}{certainty(cell)}",
+        f"{cell.evidence}{certainty(cell, is_compared=compares(cell.evidence))}",
         spent(cell),
         parts_known(cell),
         cell.place,
@@ -350,7 +351,8 @@ def _found(cell: CellExplanation) -> str:
     if cell.cause not in _NAMED or cell.few or cell.loses_nothing:
         return ""
     reason = cell.reason or _begin(cell)
-    first = f"{_lower(_causes(cell))} {reason}.{certainty(cell)}"
+    share = certainty(cell, is_compared=compares(reason))
+    first = f"{_lower(_causes(cell))} {reason}.{share}"
     said = (first, spent(cell), cell.place, _remedy(cell))
     return " ".join(filter(None, said))
 
