@@ -688,23 +688,43 @@ def test_where_nothing_is_known_of_the_setting_to_use_the_greatest_is_told() -> 
     )
 
 
-def test_a_base_to_use_is_explained_by_what_it_uses_up_and_then_why_more_do_not_help() -> None:
+def test_what_keeps_more_from_helping_comes_before_what_a_base_uses_up() -> None:
+    """Who reads that one thread is busy gives the server more, which the run has tried."""
     made = made_run(Store(), float, threads=(1, 4), cv=0.001)
     best = made.best_overall
     assert best is not None and best.recommended == {"threads": 1}
     greatest = msgspec.structs.replace(of_threads(4, "lock", place="It is m."), index=1)
     busy = of_threads(1, "cpu", "main")
-    assert said_of(made, busy, greatest) == (
-        "one busy thread (main). With threads=1 it is so. More does not help: with threads=4 the "
-        "limit is locks. It is m."
-    )
+    after = "With threads=1 the limit is one busy thread (main), and greater levels gain nothing."
+    assert said_of(made, busy, greatest) == f"locks. With threads=4 it is so. It is m. {after}"
     assert said_of(made, of_threads(1, "none"), greatest).startswith("locks. With threads=4")
     limits = limits_told(made, explanation_of(made, (busy, greatest)))
     short = answers(made, limits, ROOMS[-1])
-    assert short is not None and "with threads=4 the limit is locks. It is m." in str(short)
-    assert "one busy thread (main), with threads=1. More" in str(short), "the setting stays"
+    assert short is not None and f"locks, with threads=4. It is m. {after}" in str(short)
+    (page,) = (it for it in walk(with_limits(made, limits).blocks)
+               if isinstance(it, Paragraph) and it.lead == "Locks.")  # fmt: skip
+    assert page.text.endswith(after)
     told = of_threads(1, "cpu", "GOMAXPROCS")
-    assert said_of(made, told, greatest).startswith("GOMAXPROCS. With threads=1 it is so. More")
+    assert "With threads=1 the limit is GOMAXPROCS, and " in said_of(made, told, greatest)
+    other = of_threads(1, "cpu", "CPUs")
+    assert said_of(made, other, greatest) == (
+        "the CPUs. With threads=1 it is so. More does not help: with threads=4 the limit is "
+        "locks. It is m."
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "said"), [(20.0, " With threads=4 an operation takes 30 % more CPU time."), (-1.0, "")]
+)
+def test_the_price_of_levels_that_gain_nothing_is_told_where_it_is_sure(
+    low: float, said: str
+) -> None:
+    made = made_run(Store(), float, threads=(1, 4), cv=0.001)
+    taken = {"cpu": Estimate(value=130.0)}
+    more = {"cpu": Estimate(value=30.0, low=low, high=40.0)}
+    locked = of_threads(4, "lock", index=1, per_operation=taken, excess=more)
+    text = said_of(made, of_threads(1, "cpu", "GOMAXPROCS"), locked)
+    assert text.endswith(f"greater levels gain nothing.{said}")
 
 
 def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to() -> None:

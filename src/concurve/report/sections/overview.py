@@ -146,6 +146,7 @@ class Room(NamedTuple):
     figures: bool = True
     legend: bool = True
     limits: Told = Told.WHOLE
+    rejects: bool = True
 
 
 _ALL = 1_000_000
@@ -160,6 +161,7 @@ ROOMS = (
     Room(1, 1, doubts=False, figures=False, limits=Told.COST),
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.COST),
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE, rejects=False),
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.CAUSE),
 )
 
@@ -177,6 +179,7 @@ def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section 
 def _limit_in(room: Room, findings: Findings, limit: Limit) -> Paragraph | None:
     """What limits a cell, in the words that there is room for; ``None`` where nothing is to be said
     of it."""
+    limit = _why_first(limit)
     cell = limit.cell
     if cell.cause == "none" and cell.base is None and cell.trials and not cell.used:
         return None  # nothing to compare it with, and nothing else to say
@@ -288,7 +291,7 @@ def _left_out(
     if len(others) == 1 and others[0].subject and not is_reported(others[0]):
         said[-1] += f" ({others[0].subject})"
     more = f"{words.listed(said)}: --all" if said else ""
-    rejects = rejected.summary(findings, with_doubts=False) if with_rejects else ""
+    rejects = rejected.summary(findings, with_doubts=False) if with_rejects and room.rejects else ""
     return ". ".join(filter(None, (rejects, more)))
 
 
@@ -302,6 +305,7 @@ def _limits_of(limits: Sequence[Limit]) -> Section | None:
 
 
 def _limit_of(limit: Limit) -> Paragraph:
+    limit = _why_first(limit)
     cell, where = limit.cell, f"{fmt.setting(limit.under)}: " if limit.under else ""
     if not cell.trials:
         return Paragraph(cell.evidence, lead=where.rstrip())
@@ -333,7 +337,7 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
     """The same on a line: the cause, the reason and how sure it is, or why none is named; and what
     limits the greatest setting, where that is something else. ``stops``: the level from which on
     more brings nothing, if that of the cell is greater."""
-    limit = _without_condition(limit)
+    limit = _without_condition(_why_first(limit))
     cell = limit.cell
     lead = f"What limits {fmt.setting(limit.under)}" if limit.under else _LIMIT
     found = _found(cell)
@@ -439,6 +443,54 @@ def _of_the_rest(cell: CellExplanation) -> str:
     return " ".join(filter(None, (said, cell.place)))
 
 
+def _is_more_tried(limit: Limit) -> bool:
+    """Is the setting to use a base in which a thread, or what Go's runtime may run at once, is used
+    up, and is it known what keeps more from helping? Who reads of the first alone gives it more,
+    which the run has tried."""
+    cell, greatest = limit.cell, limit.beyond
+    if greatest is None or cell.base is not None or not _is_of_thread(cell):
+        return False
+    return (
+        greatest.base == cell.parameters and not greatest.is_at_ceiling and bool(_found(greatest))
+    )
+
+
+def _why_more_fails(limit: Limit) -> Limit:
+    """What limits the greatest setting, with the one to use behind it."""
+    assert limit.beyond is not None, "it is known"
+    return limit._replace(cell=limit.beyond, beyond=limit.cell)
+
+
+def _why_first(limit: Limit) -> Limit:
+    """What keeps more from helping first, where more of what is used up was tried."""
+    return _why_more_fails(limit) if _is_more_tried(limit) else limit
+
+
+def _of_the_base(limit: Limit) -> str:
+    """What limits the base, after what keeps more from helping, and what more costs."""
+    base, cell = limit.beyond, limit.cell
+    assert base is not None, "it is known"
+    where, own = (_levels_apart(*pair) for pair in _both_ways(base.parameters, cell.parameters))
+    cause = _lower(_cause(base)).removesuffix(".")
+    said = f"With {where} the limit is {cause}, and greater levels gain nothing."
+    return " ".join(filter(None, (said, _price(cell, own))))
+
+
+#: More CPU time than by this share is told.
+_PRICE_TOLD_MIN = 0.05
+
+
+def _price(cell: CellExplanation, setting: str) -> str:
+    """How much more CPU time an operation takes than in the base, where it is more for sure."""
+    own, more = cell.per_operation.get("cpu"), cell.excess.get("cpu")
+    if own is None or more is None or more.low is None or more.low <= 0:
+        return ""
+    before = own.value - more.value
+    if before <= 0 or more.value < _PRICE_TOLD_MIN * before:
+        return ""
+    return f"With {setting} an operation takes {words.percent(more.value / before)} more CPU time."
+
+
 def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     """What limits the greatest setting, where that is something else than what limits the one that
     is told; empty where it is not. ``is_short``: the cause alone, unless the one that is told is
@@ -446,6 +498,8 @@ def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     cell = limit.beyond
     if cell is None:
         return ""
+    if limit.cell.base == cell.parameters and _is_more_tried(_why_more_fails(limit)):
+        return _of_the_base(limit)
     setting = _levels_apart(cell.parameters, limit.cell.parameters)
     if share_cpus(cell, limit.cell):
         return f"With {setting} the same CPUs are shared."
@@ -473,8 +527,8 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph, told: Told)
         told_of = _without_condition(limit).cell
         first = f"{_lower(_causes(cell))} {told_of.reason or _begin(told_of)}."
         cost = spent(cell) if told is Told.COST else ""
-        said = (first, cost, cell.place, _beyond(limit, is_short=True))
-        text = " ".join(filter(None, said))
+        told_too = (first, cost, cell.place, _beyond(limit, is_short=True))
+        text = " ".join(filter(None, told_too))
     else:
         setting = fmt.setting(_own_levels(findings, limit))
         where = f", with {setting}" if setting else ""
@@ -552,12 +606,17 @@ def _cause(cell: CellExplanation) -> str:
     second = cell.runner_up
     if cell.cause == "client" and second is not None and second.is_indistinct:
         return _TOO_LITTLE_ASKED
-    is_thread = cell.cause == "cpu" and cell.limit not in ("", _RESOURCES["cpu"])
+    is_thread = _is_of_thread(cell)
     if is_thread and cell.limit == GOMAXPROCS:  # no thread of that name is there
         return f"{GOMAXPROCS}."
     cause = "One busy thread" if is_thread else _LIMITS[cell.cause]
     is_new = cell.limit not in ("", _RESOURCES.get(cell.cause))
     return f"{cause} ({cell.limit})." if is_new else f"{cause}."
+
+
+def _is_of_thread(cell: CellExplanation) -> bool:
+    """Is a thread of a server used up, or what a runtime may use of the CPUs?"""
+    return cell.cause == "cpu" and cell.limit not in ("", _RESOURCES["cpu"])
 
 
 def _causes(cell: CellExplanation) -> str:
