@@ -755,6 +755,27 @@ def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to
     assert told.text.startswith(f"{CEILING[12:]}0.24 of that. With n=2") and shared in told.text
 
 
+def test_what_seems_to_be_lost_below_the_ceiling_is_told_where_no_part_is_sure() -> None:
+    lost = {"serial": 0.12, "queue": 0.05, "cpu": 0.07}
+    cell = of_threads(2, "none", **AT_TWO)
+    unsure = msgspec.structs.replace(cell, speedup_lost=lost)
+    begun = f"{CEILING}0.24 of that."
+    assert line_of(unsure).text == (
+        f"{begun} No part of that is sure; the greatest seems to be serial work (0.12)."
+    )
+    named = msgspec.structs.replace(unsure, cause="coherency", share=Estimate(value=0.1))
+    assert (
+        line_of(named).text == f"{begun} The greatest part of that seems to be serial work (0.12)."
+    )
+    parts = "Serial work is 50 % of the lost speed-up, and its cause is not known."
+    assert line_of(msgspec.structs.replace(unsure, parts=parts)).text == f"{begun} {parts}"
+    assert line_of(cell).text == begun, "no part is known"
+    waits = msgspec.structs.replace(unsure, cause="cpu", share=Estimate(value=0.6))
+    assert line_of(waits).text == f"{begun} Of the loss, 60 % is waiting for a CPU."
+    threads = msgspec.structs.replace(waits, speedup_lost={})
+    assert line_of(threads).text == begun, "the share is of thread time, and not of the loss"
+
+
 def test_a_part_that_seems_greater_than_that_of_the_cause_is_named() -> None:
     share = Estimate(value=0.27, low=0.24, high=0.31)
     cell = CellExplanation(

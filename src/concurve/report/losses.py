@@ -200,6 +200,14 @@ def greater_part(cell: CellExplanation) -> str:
     return ""
 
 
+def greatest_part(cell: CellExplanation) -> tuple[str, float]:
+    """The greatest part of the lost speed-up, sure or not, as the columns name it, and how much it
+    is; empty where none is as much as the columns show."""
+    known = [part for part in LOSSES if _amount(cell, part) >= LOST_MIN]
+    part = max(known, key=lambda name: _amount(cell, name), default="")
+    return (LOSSES[part], _amount(cell, part)) if part else ("", 0.0)
+
+
 def loss_named(cell: CellExplanation) -> str:
     """What shares are shares of: the lost speed-up, or, where a speed-up is not divided, as of a
     server, what an operation takes more."""

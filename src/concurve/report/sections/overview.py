@@ -44,6 +44,7 @@ from concurve.report.document import (
 )
 from concurve.report.losses import (
     greater_without_cause,
+    greatest_part,
     is_next_greater,
     lost_to,
     told_parts,
@@ -162,7 +163,7 @@ ROOMS = (
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.COST),
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE),
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE, rejects=False),
-    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.CAUSE),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.CAUSE, rejects=False),
 )
 
 
@@ -430,9 +431,12 @@ def _of_the_rest(cell: CellExplanation) -> str:
     it is next to nothing, or not known."""
     assert cell.speedup_possible is not None, "it is compared"
     is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
-    is_named = cell.cause in _NAMED and cell.cause != "cpu"
-    if is_little or not is_named or not is_share_told(cell.share):
+    if is_little:
         return ""
+    # Where a speed-up is not divided, its share is of the thread time of more workers than CPUs.
+    is_named = cell.cause in _NAMED and (cell.cause != "cpu" or bool(cell.speedup_lost))
+    if not is_named or not is_share_told(cell.share):
+        return _seeming_part(cell)
     assert cell.share is not None, "it is told"
     second = cell.runner_up
     if second is not None and is_next_greater(cell):
@@ -441,6 +445,20 @@ def _of_the_rest(cell: CellExplanation) -> str:
     of = f" ({parts})" if parts else ""
     said = f" Of the loss, {share_of_loss(cell.share)} is {lost_to(cell.cause)}{of}."
     return " ".join(filter(None, (said, cell.place)))
+
+
+def _seeming_part(cell: CellExplanation) -> str:
+    """What is known of the little that is lost below the ceiling of the CPUs, where no cause has a
+    share of it that is told: its parts, or which of them seems to be the greatest."""
+    if cell.parts:
+        return f" {cell.parts}"
+    part, amount = greatest_part(cell)
+    if not part:
+        return ""
+    seems = f"seems to be {part} ({amount:.2f})"
+    if cell.cause in _NAMED:
+        return f" The greatest part of that {seems}."
+    return f" No part of that is sure; the greatest {seems}."
 
 
 def _is_more_tried(limit: Limit) -> bool:
