@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from concurve import exports
+from concurve.analysis.campaign.summary import causes
 from concurve.analysis.run import stored_run, trial_findings_of
 from concurve.assemble import report_of
 from concurve.brief import figures_of
@@ -753,6 +754,25 @@ def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to
         if isinstance(block, Paragraph) and block.lead == "The 2 CPUs."
     )  # fmt: skip
     assert told.text.startswith(f"{CEILING[12:]}0.24 of that. With n=2") and shared in told.text
+
+
+def test_all_views_name_the_cpus_where_they_are_the_ceiling() -> None:
+    """The answer says the 2 CPUs; the table of explain, its sentences and JSON say no other."""
+    share = Estimate(value=0.5, low=0.4, high=0.6)
+    serial = of_threads(2, "serial", share=share, **AT_TWO)
+    near = of_threads(2, "serial", **{**AT_TWO, "speedup": 1.98})
+    unnamed = of_threads(2, "none", **AT_TWO)
+    below = of_threads(2, "serial", **{**AT_TWO, "speedup": 1.2})
+    cells = (serial, near, unnamed, below)
+    told = ["cpu, then serial", "cpu", "cpu", "serial"]
+    assert [named_cause(cell) for cell in cells] == told
+    explanation = explanation_of(recommending_two(), cells)
+    text = [line.plain for line in lines(explanation_document(explanation), 200)]
+    leads = [line.partition(": ")[0] for line in text if ": so it is" in line]
+    assert leads == told
+    exported = json.loads(explanation_json(explanation))["cells"]
+    assert [cell.get("ceiling_cpus") for cell in exported] == [2, 2, 2, None]
+    assert causes(explanation) == "cpu in 3 of 4 cells, serial in 1."
 
 
 def test_what_seems_to_be_lost_below_the_ceiling_is_told_where_no_part_is_sure() -> None:

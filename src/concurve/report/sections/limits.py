@@ -218,7 +218,8 @@ def spent(cell: CellExplanation) -> str:
 
 def _lead(cell: CellExplanation) -> str:
     """The cause alone: the sentence names what is used up."""
-    return named_cause(cell) if cell.is_not_found else f"{cell.cause}{_mark(cell)}"
+    is_whole = cell.is_not_found or cell.is_at_ceiling
+    return named_cause(cell) if is_whole else f"{cell.cause}{_mark(cell)}"
 
 
 def _named(cell: CellExplanation, explanation: Explanation) -> str:
@@ -567,7 +568,11 @@ def _percent(share: float) -> Number:
 
 def named_cause(cell: CellExplanation) -> str:
     """The cause, with the resource that is used up if it is known. A loss of which none was found
-    is not taken for none."""
+    is not taken for none. At the ceiling of the CPUs it is these, and then what the rest is lost
+    to: ``cpu, then serial``."""
+    if cell.is_at_ceiling:
+        is_other = cell.cause not in ("none", "cpu") and not cell.loses_hardly
+        return f"cpu, then {cell.cause}" if is_other else "cpu"
     if cell.is_not_found:
         return "not found"
     return (

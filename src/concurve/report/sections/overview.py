@@ -15,7 +15,6 @@ from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
     CPUS,
     GOMAXPROCS,
-    NOTHING_LOST_MAX,
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
@@ -408,11 +407,9 @@ def _ceiling(cell: CellExplanation) -> str:
     assert cell.base is not None and cell.speedup_possible is not None, "it is compared"
     base, own = (_levels_apart(*pair) for pair in _both_ways(cell.base, cell.parameters))
     most = f"They allow at most {cell.speedup_possible:.3g}× the speed of {base}"
-    is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
     means = f" by mean times ({cell.speedup:.2f}×)" if cell.by_means else ""
-    return (
-        f"{most}; {own} loses {'hardly any' if is_little else f'{cell.lost:.2f}'} of that{means}."
-    )
+    lost = "hardly any" if cell.loses_hardly else f"{cell.lost:.2f}"
+    return f"{most}; {own} loses {lost} of that{means}."
 
 
 def _both_ways(
@@ -429,9 +426,7 @@ def _levels_apart(mine: dict[str, Level], others: dict[str, Level]) -> str:
 def _of_the_rest(cell: CellExplanation) -> str:
     """What most of the little is lost to that a cell at the ceiling of its CPUs loses; empty where
     it is next to nothing, or not known."""
-    assert cell.speedup_possible is not None, "it is compared"
-    is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
-    if is_little:
+    if cell.loses_hardly:
         return ""
     # Where a speed-up is not divided, its share is of the thread time of more workers than CPUs.
     is_named = cell.cause in _NAMED and (cell.cause != "cpu" or bool(cell.speedup_lost))
