@@ -19,7 +19,7 @@ import concurve
 from concurve.assemble import report_of
 from concurve.brief import figures_of
 from concurve.cli import main
-from concurve.definition.study import Indicator, Role, Rules, Study
+from concurve.definition.study import Extract, Indicator, Role, Rules, Study
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain import explanation as explaining
@@ -46,7 +46,7 @@ from concurve.report.sections.overview import limited
 from concurve.report.sections.run import run_document
 from concurve.report.terminal import bar, lines
 from concurve.store import Store
-from concurve.wire.record import CpuQuota, SiteRecord, SitesRecord, TrialRecord
+from concurve.wire.record import CpuQuota, Output, SiteRecord, SitesRecord, TrialRecord
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import WALL, line_of, record, role, thread
@@ -184,7 +184,9 @@ def test_a_wait_in_a_marked_phase_that_costs_no_speed_is_no_limit(store: Store) 
     assert little.cells[2].cause == "cpu"
     much = explained(store, lambda threads: make(threads, 0.4)).cells[1]
     assert (much.cause, much.is_at_ceiling) == ("lock", False)
-    assert "of what an operation takes longer than with threads=1" in line_of(much).text
+    assert "An operation takes 67 % more thread time than with threads=1; 100 % of that is" in (
+        line_of(much).text
+    )
 
 
 def sleeping_at_a_lock(threads: int, scale: int = 1) -> TrialRecord:
@@ -1073,3 +1075,55 @@ def test_each_column_of_the_tables_stands_in_the_page_on_limits() -> None:
     rows = {row.split(" | ")[0].removeprefix("| ") for row in page.splitlines() if row[:3] == "| `"}
     missing_rows = [title for title in titles if title != "threads" and f"`{title}`" not in rows]
     assert not missing_rows
+
+
+def test_who_counted_the_operations_is_named_where_their_output_is_read(store: Store) -> None:
+    """The measured server reported nothing."""
+
+    def made(threads: int) -> TrialRecord:
+        load = role([thread(0.2, name="load")], None, "load")
+        text = f"{1000 * threads} requests\n{1000.0 * threads} per second"
+        load = msgspec.structs.replace(load, stdout=Output(len(text), text))
+        return record(role([thread(0.5, poll=0.5)], None), load)
+
+    roles = (
+        Role(name="target", command=("srv", "{threads}"), end="serve"),
+        Role(name="load", command=("/opt/bin/wrk",), purpose="load"),
+    )
+    extracts = (
+        Extract("load.requests_per_second", r"([\d.]+) per second", "1/s", role="load"),
+        Extract("load.operations", r"(\d+) requests", role="load"),
+    )
+    labelled = Indicator("load.requests_per_second", "higher", "1/s", "requests per second")
+    study = {"roles": roles, "extracts": extracts}
+    found = explained(store, made, **study)
+    assert found.operation.startswith("operations counted by wrk; ")
+    found = explained(store, made, **study, indicators=(labelled,))
+    assert found.operation.startswith("requests counted by wrk; ")
+
+
+@pytest.mark.parametrize(
+    ("late", "where"), [((1,), "In threads=1, the"), ((1, 2, 4), "The"), ((), "")]
+)
+def test_the_cells_of_which_only_the_whole_life_of_a_server_is_known_are_named(
+    store: Store, late: tuple[int, ...], where: str
+) -> None:
+    def made(threads: int) -> TrialRecord:
+        server = role([thread(0.5, poll=0.5)] * 2, None)
+        load = role([thread(0.2, name="load", poll=0.8)], 1000.0, "load")
+        before = 0.4 if threads in late else 0.05
+        load = msgspec.structs.replace(
+            load,
+            released_ns=round(before * server.wall_ns),
+            wall_ns=round((0.98 - before) * server.wall_ns),
+            ended_by="itself",
+        )
+        return record(server, load)
+
+    roles = (
+        Role(name="target", command=("true", "{threads}"), end="serve"),
+        Role(name="load", command=("true",), purpose="load"),
+    )
+    notes = [it for it in explained(store, made, roles=roles).notes if "of its whole life" in it]
+    assert bool(notes) is bool(where)
+    assert all(it.startswith(f"{where} server's times and CPUs used are") for it in notes)

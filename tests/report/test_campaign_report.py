@@ -120,7 +120,7 @@ def test_each_run_has_its_models_and_what_limits_it(findings: CampaignReport) ->
 
 def test_the_summary_tells_the_causes_once(findings: CampaignReport) -> None:
     says = (
-        "What limits test case 1: lock in 2 of 6 cells, cpu in 1; in the other 3 nothing is found."
+        "What limits test case 1: lock in 2 of 6 cells, cpu in 2; in the other 2 nothing is found."
     )
     sentences = [item.sentence for item in findings.summary]
     assert sentences.count(says) == 1
@@ -148,7 +148,7 @@ def test_markdown_says_why(findings: CampaignReport) -> None:
     assert "| cpus | threads=1 | threads=2 | threads=4 | at the last |" in results
     assert re.search(r"\| 1 \| none \| lock \| lock \| With cpus=1 threads=4 the speed-up", results)
     assert re.search(
-        r"\*\*supported\*\* \| Two threads on two CPUs halve .* \| none: With cpus=2 threads=2 .*"
+        r"\*\*supported\*\* \| Two threads on two CPUs halve .* \| cpu: With cpus=2 threads=2 .*"
         r"nothing is lost\..* \|",
         results,
     )

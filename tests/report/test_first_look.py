@@ -374,3 +374,41 @@ def test_the_legend_says_that_intervals_of_versions_hold_together() -> None:
     assert said in " ".join(line.strip() for line in shown(many, 200))
     two = made_run(Store(), lambda k: seconds[k], cv=0.004, k=("a", "b"))
     assert said not in " ".join(line.strip() for line in shown(two, 200))
+
+
+def used_up(parameters: dict[str, Any]) -> CellExplanation:
+    """A server whose CPUs are used up with these levels."""
+    where = " ".join(f"{name}={level}" for name, level in parameters.items())
+    return CellExplanation(
+        parameters=parameters, cause="cpu", limit="CPUs", trials=5,
+        evidence=f"With {where} an operation takes 1.2 × the thread time of its base: …",
+        reason=f"With {where} the 2 CPUs are used up, by the server (srv 1.75) and its load (0.17)",
+        spent="An operation takes 11.4 µs of the server's CPU time.",
+    )  # fmt: skip
+
+
+def test_the_evidence_of_a_limit_stays_where_warnings_leave_little_room() -> None:
+    """Notes, the legend and further warnings go first."""
+    report = slowed(sweep("many"))
+    cell = used_up({"threads": 16})
+    document = brief_run_document(report, limits=(Limit({}, cell),))
+    text = [line.plain for line in lines(document, 80)]
+    said = " ".join(line.strip() for line in text)
+    assert f"What limits it: the CPUs. {cell.reason}." in said
+    assert "--figures, --models" in said, "or the view had room, and this tests nothing"
+
+
+def test_the_levels_of_a_condition_are_told_once() -> None:
+    """The line begins with them."""
+    report = under_locks(("none", "coarse"), 0)
+    limits = [Limit(group, used_up(cell.parameters)) for group, cell in report.limits_by]
+    for room in overview.ROOMS:
+        told = overview.answers(report, limits, room)
+        said = str(told)
+        assert "What limits lock=none" in said
+        assert "lock=none workers" not in said and "workers=4 lock" not in said, room
+        levels = "with workers=4." if room.limits is overview.Told.CAUSE else "With workers=4 the 2"
+        assert levels in said, room
+    alone = used_up({"lock": "none"})
+    line = overview.limit_line(Limit({"lock": "none"}, alone))
+    assert line.text.startswith("the CPUs. The 2 CPUs are used up")

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from concurve import exports
+from concurve.analysis.campaign.summary import causes
 from concurve.analysis.run import stored_run, trial_findings_of
 from concurve.assemble import report_of
 from concurve.brief import figures_of
@@ -668,8 +669,10 @@ def test_the_setting_to_use_is_explained_before_the_greatest() -> None:
     assert said_of(made, smaller, greatest) == f"{serial} With threads=4: the CPUs."
     share, second = Estimate(value=0.5, low=0.4, high=0.6), RunnerUp("serial")
     locked = of_threads(4, "lock", share=share, place="It is m.", runner_up=second)
-    of_all = "That is 50 % [40 %, 60 %] of what an operation takes longer than with threads=1"
-    assert said_of(made, smaller, locked) == f"{serial} With threads=4: locks. {of_all}. It is m."
+    of_all = "more thread time than with threads=1; 50 % [40 %, 60 %] of that is waiting for locks"
+    assert said_of(made, smaller, locked) == (
+        f"{serial} With threads=4: locks. An operation takes {of_all}. It is m."
+    )
     assert said_of(made, smaller, of_threads(4, "serial")) == serial, "said once"
     used_up = of_threads(2, "cpu", "CPUs")
     assert said_of(made, used_up, greatest) == "the CPUs. With threads=2 it is so."
@@ -686,23 +689,43 @@ def test_where_nothing_is_known_of_the_setting_to_use_the_greatest_is_told() -> 
     )
 
 
-def test_a_base_to_use_is_explained_by_what_it_uses_up_and_then_why_more_do_not_help() -> None:
+def test_what_keeps_more_from_helping_comes_before_what_a_base_uses_up() -> None:
+    """Who reads that one thread is busy gives the server more, which the run has tried."""
     made = made_run(Store(), float, threads=(1, 4), cv=0.001)
     best = made.best_overall
     assert best is not None and best.recommended == {"threads": 1}
     greatest = msgspec.structs.replace(of_threads(4, "lock", place="It is m."), index=1)
     busy = of_threads(1, "cpu", "main")
-    assert said_of(made, busy, greatest) == (
-        "one busy thread (main). With threads=1 it is so. More does not help: with threads=4 the "
-        "limit is locks. It is m."
-    )
+    after = "With threads=1 the limit is one busy thread (main), and greater levels gain nothing."
+    assert said_of(made, busy, greatest) == f"locks. With threads=4 it is so. It is m. {after}"
     assert said_of(made, of_threads(1, "none"), greatest).startswith("locks. With threads=4")
     limits = limits_told(made, explanation_of(made, (busy, greatest)))
     short = answers(made, limits, ROOMS[-1])
-    assert short is not None and "with threads=4 the limit is locks. It is m." in str(short)
-    assert "one busy thread (main), with threads=1. More" in str(short), "the setting stays"
+    assert short is not None and f"locks, with threads=4. It is m. {after}" in str(short)
+    (page,) = (it for it in walk(with_limits(made, limits).blocks)
+               if isinstance(it, Paragraph) and it.lead == "Locks.")  # fmt: skip
+    assert page.text.endswith(after)
     told = of_threads(1, "cpu", "GOMAXPROCS")
-    assert said_of(made, told, greatest).startswith("GOMAXPROCS. With threads=1 it is so. More")
+    assert "With threads=1 the limit is GOMAXPROCS, and " in said_of(made, told, greatest)
+    other = of_threads(1, "cpu", "CPUs")
+    assert said_of(made, other, greatest) == (
+        "the CPUs. With threads=1 it is so. More does not help: with threads=4 the limit is "
+        "locks. It is m."
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "said"), [(20.0, " With threads=4 an operation takes 30 % more CPU time."), (-1.0, "")]
+)
+def test_the_price_of_levels_that_gain_nothing_is_told_where_it_is_sure(
+    low: float, said: str
+) -> None:
+    made = made_run(Store(), float, threads=(1, 4), cv=0.001)
+    taken = {"cpu": Estimate(value=130.0)}
+    more = {"cpu": Estimate(value=30.0, low=low, high=40.0)}
+    locked = of_threads(4, "lock", index=1, per_operation=taken, excess=more)
+    text = said_of(made, of_threads(1, "cpu", "GOMAXPROCS"), locked)
+    assert text.endswith(f"greater levels gain nothing.{said}")
 
 
 def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to() -> None:
@@ -733,6 +756,46 @@ def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to
     assert told.text.startswith(f"{CEILING[12:]}0.24 of that. With n=2") and shared in told.text
 
 
+def test_all_views_name_the_cpus_where_they_are_the_ceiling() -> None:
+    """The answer says the 2 CPUs; the table of explain, its sentences and JSON say no other."""
+    share = Estimate(value=0.5, low=0.4, high=0.6)
+    serial = of_threads(2, "serial", share=share, **AT_TWO)
+    near = of_threads(2, "serial", **{**AT_TWO, "speedup": 1.98})
+    unnamed = of_threads(2, "none", **AT_TWO)
+    below = of_threads(2, "serial", **{**AT_TWO, "speedup": 1.2})
+    cells = (serial, near, unnamed, below)
+    told = ["cpu, then serial", "cpu", "cpu", "serial"]
+    assert [named_cause(cell) for cell in cells] == told
+    explanation = explanation_of(recommending_two(), cells)
+    text = [line.plain for line in lines(explanation_document(explanation), 200)]
+    leads = [line.partition(": ")[0] for line in text if ": so it is" in line]
+    assert leads == told
+    exported = json.loads(explanation_json(explanation))["cells"]
+    assert [cell.get("ceiling_cpus") for cell in exported] == [2, 2, 2, None]
+    assert causes(explanation) == "cpu in 3 of 4 cells, serial in 1."
+
+
+def test_what_seems_to_be_lost_below_the_ceiling_is_told_where_no_part_is_sure() -> None:
+    lost = {"serial": 0.12, "queue": 0.05, "cpu": 0.07}
+    cell = of_threads(2, "none", **AT_TWO)
+    unsure = msgspec.structs.replace(cell, speedup_lost=lost)
+    begun = f"{CEILING}0.24 of that."
+    assert line_of(unsure).text == (
+        f"{begun} No part of that is sure; the greatest seems to be serial work (0.12)."
+    )
+    named = msgspec.structs.replace(unsure, cause="coherency", share=Estimate(value=0.1))
+    assert (
+        line_of(named).text == f"{begun} The greatest part of that seems to be serial work (0.12)."
+    )
+    parts = "Serial work is 50 % of the lost speed-up, and its cause is not known."
+    assert line_of(msgspec.structs.replace(unsure, parts=parts)).text == f"{begun} {parts}"
+    assert line_of(cell).text == begun, "no part is known"
+    waits = msgspec.structs.replace(unsure, cause="cpu", share=Estimate(value=0.6))
+    assert line_of(waits).text == f"{begun} Of the loss, 60 % is waiting for a CPU."
+    threads = msgspec.structs.replace(waits, speedup_lost={})
+    assert line_of(threads).text == begun, "the share is of thread time, and not of the loss"
+
+
 def test_a_part_that_seems_greater_than_that_of_the_cause_is_named() -> None:
     share = Estimate(value=0.27, low=0.24, high=0.31)
     cell = CellExplanation(
@@ -749,3 +812,36 @@ def test_a_part_that_seems_greater_than_that_of_the_cause_is_named() -> None:
     less = msgspec.structs.replace(cell, speedup_lost={"serial": 0.09, "cpu": 0.08})
     own = msgspec.structs.replace(cell, cause="coherency")
     assert greater_part(less) == greater_part(own) == ""
+
+
+def test_how_much_more_an_operation_takes_is_told_before_its_share() -> None:
+    """One reading: the share is of what the sentence begins with."""
+    share = Estimate(value=0.94, low=0.64, high=1.0)
+    cell = of_threads(4, "cpu", "CPUs", share=share, base={"threads": 1})
+
+    def taking(total: float) -> CellExplanation:
+        own, more = Estimate(value=total), Estimate(value=total - 100.0)
+        return msgspec.structs.replace(cell, per_operation={"total": own}, excess={"total": more})
+
+    of_all = "94 % [64 %, 100 %]"
+    assert certainty(taking(123.0)) == (
+        f" An operation takes 23 % more thread time than with threads=1; {of_all} of that is "
+        "waiting for a CPU."
+    )
+    assert certainty(taking(230.0)) == (
+        " An operation takes 2.3 × the thread time of threads=1; "
+        f"{of_all} of the extra is waiting for a CPU."
+    )
+    after = f" {of_all} of the extra thread time is waiting for a CPU."
+    assert certainty(taking(230.0), is_compared=True) == after, "the evidence has the ratio"
+    thread = msgspec.structs.replace(taking(123.0), limit="main")
+    assert certainty(thread).endswith(f"; {of_all} of that is blocked time.")
+    wide = msgspec.structs.replace(taking(123.0), share=Estimate(value=0.5, low=0.0, high=1.0))
+    assert certainty(wide).endswith(
+        "; these trials do not say how much of that is waiting for a CPU."
+    )
+    second = RunnerUp("serial", Estimate(value=0.97))
+    other = msgspec.structs.replace(taking(123.0), limit="", runner_up=second)
+    assert certainty(other).endswith(
+        f"; 97 % of that is serial work, and {of_all} waiting for a CPU."
+    )

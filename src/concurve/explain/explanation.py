@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 
 import msgspec
 
 from concurve import words
 from concurve.analysis.records import FirstRecord, StoredRecord, read_records
 from concurve.analysis.run import RecordWarnings, StoredRun, analyse, newest_in_use, stored_run
+from concurve.definition.study import Study
 from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
@@ -65,7 +67,7 @@ from concurve.findings.stacks import BlockedStack
 from concurve.host.machine_check import is_virtual
 from concurve.planning.plan import describe
 from concurve.readings.measures import MEASURE_PHASE
-from concurve.readings.operations import Asked, Counted, asked_of
+from concurve.readings.operations import OPERATIONS, Asked, Counted, asked_of
 from concurve.store import Store
 from concurve.store.rows import RunRow, TrialKey
 from concurve.store.run_head import RunHead, decode_head
@@ -201,7 +203,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
     if not breakdowns:
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = _counted(breakdowns)
-    operation, roles = _OPERATION[counted], asked.roles
+    operation, roles = _operation(findings, head.study, asked, counted), asked.roles
     if roles.clients or roles.others:
         operation = f"{operation}; the threads are those of the role {roles.subject}"
     serving = asked.roles.serving
@@ -220,7 +222,7 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
             *_of_no_comparison(findings, breakdowns),
             *_of_speedups(findings, cells, breakdowns),
             *_of_idle_threads(breakdowns),
-            *_of_lifetimes(breakdowns),
+            *_of_lifetimes(findings, breakdowns),
         ),
         warnings=_warnings(findings, cells),
         over_hosts=findings.run.over_hosts,
@@ -230,6 +232,23 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         constant=findings.run.constant,
         autogroups=findings.run.autogroups,
     )
+
+
+#: What a rate of the primary figure counts, by the end of its label.
+_PER_SECOND = " per second"
+
+
+def _operation(findings: Findings, study: Study, asked: Asked, counted: Counted) -> str:
+    """What an operation is, and whose output counts them, where they are read out of one."""
+    reads = {(it.role or asked.roles.measured): it for it in asked.extracts
+             if it.name.split(".")[-1] == OPERATIONS}  # fmt: skip
+    names = [role.command[0] for role in study.roles if role.name in reads and role.command]
+    if counted != "reported" or len(names) != 1:
+        return _OPERATION[counted]
+    info = findings.indicator(findings.primary)
+    is_rate = info.label.endswith(_PER_SECOND)
+    what = info.label.removesuffix(_PER_SECOND) if is_rate else "operations"
+    return f"{what} counted by {PurePath(names[0]).name}"
 
 
 def _warnings(findings: Findings, cells: Iterable[CellExplanation]) -> tuple[str, ...]:
@@ -659,11 +678,28 @@ def _of_idle_threads(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
         )
 
 
-def _of_lifetimes(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
-    """What the thread time of a server holds whose load marks no phase."""
-    if any(account.is_lifetime for it in breakdowns.values() for account in it.accounts):
-        yield (
-            "The server's times and CPUs used are of its whole life, with waits before and after "
-            "the load; its rate is not. This load does not report "
-            f"when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
-        )
+#: So many of the cells are named of which only the whole life of a server is known.
+_LIFETIMES_NAMED = 3
+
+
+def _of_lifetimes(findings: Findings, breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
+    """What the thread time of a server holds whose load marks no phase, in the cells with a trial
+    in which the time of the load is not known either."""
+    found = [
+        cell for cell in findings.cells
+        if cell.index in breakdowns
+        and any(account.is_lifetime for account in breakdowns[cell.index].accounts)
+    ]  # fmt: skip
+    if not found:
+        return
+    where = ""
+    if len(found) < len(breakdowns):
+        named = [_levels(cell, findings) for cell in found[:_LIFETIMES_NAMED]]
+        left = len(found) - len(named)
+        where = f"In {words.listed([*named, *([f'{left} more'] if left else [])])}, "
+    start = f"{where}{'the' if where else 'The'}"
+    yield (
+        f"{start} server's times and CPUs used are of its whole life, with waits before and after "
+        "the load; its rate is not. This load does not report "
+        f"when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
+    )

@@ -252,6 +252,11 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         return self.speedup_possible - self.speedup
 
     @property
+    def loses_hardly(self) -> bool:
+        """Is what is lost next to nothing of the possible speed-up, whatever its cause?"""
+        return self.lost < NOTHING_LOST_MAX * (self.speedup_possible or 0.0)
+
+    @property
     def is_of_lock(self) -> bool:
         """Is a lock what limits it, or what comes next?"""
         second = self.runner_up

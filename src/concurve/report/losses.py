@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.findings.explanation import Cause, CellExplanation, Explanation, RunnerUp
+from concurve.findings.explanation import CPUS, Cause, CellExplanation, Explanation, RunnerUp
 from concurve.report import format as fmt
 from concurve.words import listed, percent
 
@@ -232,6 +233,14 @@ def greater_part(cell: CellExplanation) -> str:
     return ""
 
 
+def greatest_part(cell: CellExplanation) -> tuple[str, float]:
+    """The greatest part of the lost speed-up, sure or not, as the columns name it, and how much it
+    is; empty where none is as much as the columns show."""
+    known = [part for part in LOSSES if _amount(cell, part) >= LOST_MIN]
+    part = max(known, key=lambda name: _amount(cell, name), default="")
+    return (LOSSES[part], _amount(cell, part)) if part else ("", 0.0)
+
+
 def loss_named(cell: CellExplanation) -> str:
     """What shares are shares of: the lost speed-up, or, where a speed-up is not divided, as of a
     server, what an operation takes more."""
@@ -239,12 +248,47 @@ def loss_named(cell: CellExplanation) -> str:
 
 
 def lost_speedup(cell: CellExplanation) -> str:
-    """The same in full: ``the lost speed-up (0.24 of 2)``, ``what an operation takes longer than
-    with workers=1``."""
+    """The same in full: ``the lost speed-up (0.24 of 2)``, ``the extra time per operation``."""
     if not cell.speedup_lost or cell.speedup_possible is None:
-        base = cell.base or {}
-        apart = {k: v for k, v in base.items() if cell.parameters.get(k) != v}
-        if not apart:
-            return f"{loss_named(cell)} per operation"
-        return f"what an operation takes longer than with {fmt.setting(apart)}"
+        return f"{loss_named(cell)} per operation"
     return f"{loss_named(cell)} ({cell.lost:.2f} of {cell.speedup_possible:.3g})"
+
+
+class Extra(NamedTuple):
+    """How much more thread time an operation takes than in the base, as the beginning of a sentence
+    (empty where it was said before), and how its shares refer to that."""
+
+    begin: str
+    of: str
+
+
+#: From this ratio of the thread times on, the ratio is told and not the difference.
+_RATIO_TOLD_MIN = 2.0
+
+
+def extra_of(cell: CellExplanation, *, is_said: bool = False) -> Extra | None:
+    """What shares of an operation are of, where a speed-up is not divided, as of a server; ``None``
+    where it is, and where the base is not known. ``is_said``: the evidence, which compares both
+    thread times, stands before."""
+    base = cell.base or {}
+    apart = {k: v for k, v in base.items() if cell.parameters.get(k) != v}
+    if cell.speedup_lost or not apart:
+        return None
+    if is_said:
+        return Extra("", "of the extra thread time")
+    begin, where = "An operation takes", fmt.setting(apart)
+    own, more = cell.per_operation.get("total"), cell.excess.get("total")
+    if own is None or more is None or not 0 < more.value < own.value:
+        return Extra(f"{begin} more thread time than with {where}; ", "of that")
+    ratio = own.value / (own.value - more.value)
+    if ratio < _RATIO_TOLD_MIN:
+        more_of_it = f"{percent(ratio - 1)} more thread time than with {where}"
+        return Extra(f"{begin} {more_of_it}; ", "of that")
+    return Extra(f"{begin} {ratio:.1f} × the thread time of {where}; ", "of the extra")
+
+
+def shown_as(cell: CellExplanation) -> str:
+    """What a cause takes, as shares of it are told: who waits for a thread of a server that is used
+    up is blocked."""
+    is_thread = cell.cause == "cpu" and cell.limit not in ("", CPUS)
+    return "blocked time" if is_thread else lost_to(cell.cause)

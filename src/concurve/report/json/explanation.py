@@ -189,7 +189,8 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
         Cause,
         about(
             "none: no limit was found, or the records lack the evidence for one. in doubt: none is "
-            "named, because the machine was not quiet; doubt has more."
+            "named, because the machine was not quiet; doubt has more. With ceiling_cpus, what "
+            "most of the rest is lost to."
         ),
     ]
     per_operation_ns: Annotated[
@@ -261,6 +262,13 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     speedup_possible: Annotated[
         float | None,
         about("Workers that can run at once on the CPUs granted, over those of the base."),
+    ] = None
+    ceiling_cpus: Annotated[
+        Positive | None,
+        about(
+            "The CPUs, where nearly all of the speed-up that they allow is reached: they limit the "
+            "cell, before its cause. Left out elsewhere."
+        ),
     ] = None
     speedup_lost: Annotated[
         dict[Part, float],
@@ -340,6 +348,7 @@ def _cell(cell: CellExplanation) -> ExplainedCell:
         server_cpu_ns=None if cell.server_cpu is None else _figure(cell.server_cpu),
         speedup=cell.speedup,
         speedup_possible=cell.speedup_possible,
+        ceiling_cpus=cell.ceiling if cell.is_at_ceiling else None,
         speedup_lost=cell.speedup_lost,
         sites=tuple(map(_site, cell.sites)),
         sampled_stacks=_stacks(cell),

@@ -11,6 +11,7 @@ from concurve.findings.repeats import repeats_options
 from concurve.findings.run import Findings, Report
 from concurve.report import format as fmt
 from concurve.report.document import Column, Paragraph, Role, Section, Table, Text, Tone
+from concurve.report.sections.limits import named_cause
 from concurve.terms import cell_key
 
 TONES = {
@@ -121,4 +122,5 @@ def _limit(claim: ClaimFinding, primary: str, explanation: Explanation | None) -
     if len(cells) != 1:
         return ""
     (cell,) = cells
-    return f"{'not found' if cell.is_not_found else cell.cause}: {cell.evidence}"
+    is_whole = cell.is_not_found or cell.is_at_ceiling
+    return f"{named_cause(cell) if is_whole else cell.cause}: {cell.evidence}"

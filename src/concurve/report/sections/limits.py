@@ -10,7 +10,14 @@ from math import fsum
 from concurve import words
 from concurve.estimate import Estimate
 from concurve.findings.again import run_again
-from concurve.findings.explanation import UNNAMED, CellExplanation, Explanation, RunnerUp, WaitSite
+from concurve.findings.explanation import (
+    CPUS,
+    UNNAMED,
+    CellExplanation,
+    Explanation,
+    RunnerUp,
+    WaitSite,
+)
 from concurve.findings.places import place_of
 from concurve.findings.run import Report
 from concurve.report import format as fmt
@@ -39,6 +46,8 @@ from concurve.report.document import (
 from concurve.report.losses import (
     LOSSES,
     SHORT,
+    Extra,
+    extra_of,
     greater_part,
     is_next_greater,
     loss_named,
@@ -49,6 +58,7 @@ from concurve.report.losses import (
     may_be_greater,
     next_lost,
     says_nothing,
+    shown_as,
     told_parts,
 )
 from concurve.report.sections.confirmation import confirmation_section
@@ -182,7 +192,7 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
     said_once = disturbed[1:] if len(disturbed) >= _ALIKE_MIN else []
     for cell in explanation.cells:
         if cell not in said_once:
-            said = f"{cell.evidence}{certainty(cell)}"
+            said = f"{cell.evidence}{certainty(cell, is_compared=compares(cell.evidence))}"
             further = (spent(cell), parts_known(cell), cell.place, cell.ideal)
             text = " ".join(filter(None, (said, *further)))
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=_lead(cell))
@@ -190,6 +200,11 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
             others = ", ".join(_named(one, explanation) for one in said_once)
             text = f"The same with {others}. {_again(explanation)}"
             yield Paragraph(text, Tone.WARNING, lead=cell.cause)
+
+
+def compares(text: str) -> bool:
+    """Does evidence compare the thread time of an operation with that of the base?"""
+    return "× the thread time of" in text
 
 
 def parts_known(cell: CellExplanation) -> str:
@@ -204,7 +219,8 @@ def spent(cell: CellExplanation) -> str:
 
 def _lead(cell: CellExplanation) -> str:
     """The cause alone: the sentence names what is used up."""
-    return named_cause(cell) if cell.is_not_found else f"{cell.cause}{_mark(cell)}"
+    is_whole = cell.is_not_found or cell.is_at_ceiling
+    return named_cause(cell) if is_whole else f"{cell.cause}{_mark(cell)}"
 
 
 def _named(cell: CellExplanation, explanation: Explanation) -> str:
@@ -435,14 +451,22 @@ def _speedup(value: float | None) -> Cell:
     return Number(f"−{shown}" if value < 0 and float(shown) else shown, order=value)
 
 
-def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: bool = False) -> str:
+def certainty(
+    cell: CellExplanation,
+    *,
+    is_next_told: bool = True,
+    is_short: bool = False,
+    is_compared: bool = False,
+) -> str:
     """How much of the loss the cause is, and what comes next, if that is to be told: first, where
     it is the greater part, as in the table. Nothing where both are little, which is allowed to some
     causes: CPUs that are used up are the limit, whatever else was lost. What of a server is used up
     bounds its rate, however little waits for it: its share is told in any case. ``is_short``:
-    without how much the loss is."""
+    without how much the loss is. ``is_compared``: after the evidence, which compares the thread
+    times."""
     share, second = cell.share, cell.runner_up
     loss = loss_named(cell) if is_short else lost_speedup(cell)
+    extra = None if is_short else extra_of(cell, is_said=is_compared)
     is_used_up = bool(cell.limit) and cell.cause != "stage"
     is_more = is_next_greater(cell)
     shares = [share, second.share if second is not None and is_more else None]
@@ -451,11 +475,8 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
         return ""
     said = ""
     if share is not None:
-        what = "Waiting for a CPU" if cell.limit == "CPUs" else "That"
-        said = f" {what} is {share_of_loss(share)} of {loss}"
-        if says_nothing(share):
-            said = f" How much of {loss} that is, these trials do not say"
-        elif not is_short and (parts := told_parts(cell)):
+        said = _share_told(cell, share, loss, extra)
+        if not is_short and not says_nothing(share) and (parts := told_parts(cell)):
             said = f"{said}: {parts}"
     if second is None or not (is_next_told or is_more):
         return f"{said}.{_greater(cell, is_short=is_short)}" if said else ""
@@ -464,7 +485,7 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
     where = f" {second.place}" if second.place and cell.place != second.place else ""
     if is_more and not is_used_up:
-        return f"{in_order(cell, second, loss)}{where}"
+        return f"{in_order(cell, second, loss, extra)}{where}"
     what = f"{next_lost(cell, second)}.{where}"
     if not said:
         return f" Next: {what}"
@@ -475,13 +496,33 @@ def certainty(cell: CellExplanation, *, is_next_told: bool = True, is_short: boo
     return f"{said}; {order}: {what}{_greater(cell, is_short=is_short)}"
 
 
-def in_order(cell: CellExplanation, second: RunnerUp, loss: str) -> str:
+def _share_told(cell: CellExplanation, share: Estimate, loss: str, extra: Extra | None) -> str:
+    """How much of a loss the cause is, without the full stop: `` An operation takes 23 % more
+    thread time than with workers=1; 94 % [64 %, 100 %] of that is waiting for a CPU``."""
+    is_unknown = says_nothing(share)
+    if extra is not None and is_unknown:
+        trials = "these trials" if extra.begin else "These trials"
+        return f" {extra.begin}{trials} do not say how much {extra.of} is {shown_as(cell)}"
+    if extra is not None:
+        return f" {extra.begin}{share_of_loss(share)} {extra.of} is {shown_as(cell)}"
+    if is_unknown:
+        return f" How much of {loss} that is, these trials do not say"
+    what = "Waiting for a CPU" if cell.limit == CPUS else "That"
+    return f" {what} is {share_of_loss(share)} of {loss}"
+
+
+def in_order(cell: CellExplanation, second: RunnerUp, loss: str, extra: Extra | None = None) -> str:
     """Both parts of a loss in the order of the table, where the cause has not the greatest:
     `` Of the lost speed-up (0.28 of 2), 64 % is more CPU time, and 36 % [35 %, 37 %] serial
     work.``"""
     assert cell.share is not None and second.share is not None, "both are compared"
     parts = told_parts(cell)
     own = f"{lost_to(cell.cause)} ({parts})" if parts else lost_to(cell.cause)
+    if extra is not None:
+        return (
+            f" {extra.begin}{fmt.percent(second.share.value)} {extra.of} is "
+            f"{lost_by(cell, second)}, and {share_of_loss(cell.share)} {own}."
+        )
     return (
         f" Of {loss}, {fmt.percent(second.share.value)} is {lost_by(cell, second)}, and "
         f"{share_of_loss(cell.share)} {own}."
@@ -531,7 +572,11 @@ def _percent(share: float) -> Number:
 
 def named_cause(cell: CellExplanation) -> str:
     """The cause, with the resource that is used up if it is known. A loss of which none was found
-    is not taken for none."""
+    is not taken for none. At the ceiling of the CPUs it is these, and then what the rest is lost
+    to: ``cpu, then serial``."""
+    if cell.is_at_ceiling:
+        is_other = cell.cause not in ("none", "cpu") and not cell.loses_hardly
+        return f"cpu, then {cell.cause}" if is_other else "cpu"
     if cell.is_not_found:
         return "not found"
     return (

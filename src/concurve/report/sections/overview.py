@@ -4,6 +4,7 @@ is."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum, auto
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -14,7 +15,6 @@ from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
     CPUS,
     GOMAXPROCS,
-    NOTHING_LOST_MAX,
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
@@ -43,6 +43,7 @@ from concurve.report.document import (
 )
 from concurve.report.losses import (
     greater_without_cause,
+    greatest_part,
     is_next_greater,
     lost_to_cause,
     told_parts,
@@ -51,6 +52,7 @@ from concurve.report.sections import rejected
 from concurve.report.sections.figures import confidence, few
 from concurve.report.sections.limits import (
     certainty,
+    compares,
     in_order,
     is_share_told,
     parts_known,
@@ -120,18 +122,31 @@ def with_limits(report: Report, limits: Sequence[Limit]) -> Section:
     return Section("The answer", (overview,), anchor="findings")
 
 
+class Told(Enum):
+    """How much is told of what limits a cell: all that is known; the cause with its evidence and
+    what an operation costs; the cause with its evidence; or the cause alone."""
+
+    WHOLE = auto()
+    COST = auto()
+    EVIDENCE = auto()
+    CAUSE = auto()
+
+
 class Room(NamedTuple):
     """How many answers and warnings a view has room for, and whether it has some for all that is
     known of why no cause is named and for the names of figures that it leaves out (``doubts``), for
-    how many these are (``figures``), and for the legend of the table. A view for few answers has
-    those of all conditions, where these are few, in short. What limits the run is half of the
-    answer: each view says it."""
+    how many these are (``figures``), for the legend of the table, and for how much of what limits
+    the run (``limits``). A view for few answers has those of all conditions, where these are few,
+    in short. What limits the run is half of the answer: each view says it, with its evidence as
+    long as anything else can be left out."""
 
     answers: int
     warnings: int
     doubts: bool = True
     figures: bool = True
     legend: bool = True
+    limits: Told = Told.WHOLE
+    rejects: bool = True
 
 
 _ALL = 1_000_000
@@ -143,7 +158,11 @@ ROOMS = (
     Room(_ALL, 1, doubts=False),
     Room(_ALL, 1, doubts=False, figures=False),
     Room(1, 1, doubts=False, figures=False),
-    Room(1, 1, doubts=False, figures=False, legend=False),
+    Room(1, 1, doubts=False, figures=False, limits=Told.COST),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.COST),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE, rejects=False),
+    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.CAUSE, rejects=False),
 )
 
 
@@ -160,6 +179,7 @@ def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section 
 def _limit_in(room: Room, findings: Findings, limit: Limit) -> Paragraph | None:
     """What limits a cell, in the words that there is room for; ``None`` where nothing is to be said
     of it."""
+    limit = _why_first(limit)
     cell = limit.cell
     if cell.cause == "none" and cell.base is None and cell.trials and not cell.used:
         return None  # nothing to compare it with, and nothing else to say
@@ -167,7 +187,9 @@ def _limit_in(room: Room, findings: Findings, limit: Limit) -> Paragraph | None:
         return None  # which version is faster was asked, and a warning tells of the doubt
     is_unnamed = cell.cause == "in doubt" and not room.doubts
     whole = limit_line(limit, recommended_below(findings, limit))
-    return _short_limit(findings, limit, whole) if is_unnamed or room.answers < _ALL else whole
+    if is_unnamed or room.limits is not Told.WHOLE:
+        return _short_limit(findings, limit, whole, room.limits)
+    return whole
 
 
 def _compares_names(findings: Findings) -> bool:
@@ -269,7 +291,7 @@ def _left_out(
     if len(others) == 1 and others[0].subject and not is_reported(others[0]):
         said[-1] += f" ({others[0].subject})"
     more = f"{words.listed(said)}: --all" if said else ""
-    rejects = rejected.summary(findings, with_doubts=False) if with_rejects else ""
+    rejects = rejected.summary(findings, with_doubts=False) if with_rejects and room.rejects else ""
     return ". ".join(filter(None, (rejects, more)))
 
 
@@ -283,6 +305,7 @@ def _limits_of(limits: Sequence[Limit]) -> Section | None:
 
 
 def _limit_of(limit: Limit) -> Paragraph:
+    limit = _why_first(limit)
     cell, where = limit.cell, f"{fmt.setting(limit.under)}: " if limit.under else ""
     if not cell.trials:
         return Paragraph(cell.evidence, lead=where.rstrip())
@@ -290,7 +313,7 @@ def _limit_of(limit: Limit) -> Paragraph:
         return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
     told = (
         _ceiling(cell) if cell.is_at_ceiling else "",
-        f"{cell.evidence}{certainty(cell)}",
+        f"{cell.evidence}{certainty(cell, is_compared=compares(cell.evidence))}",
         spent(cell),
         parts_known(cell),
         cell.place,
@@ -314,6 +337,7 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
     """The same on a line: the cause, the reason and how sure it is, or why none is named; and what
     limits the greatest setting, where that is something else. ``stops``: the level from which on
     more brings nothing, if that of the cell is greater."""
+    limit = _without_condition(_why_first(limit))
     cell = limit.cell
     lead = f"What limits {fmt.setting(limit.under)}" if limit.under else _LIMIT
     found = _found(cell)
@@ -331,7 +355,8 @@ def _found(cell: CellExplanation) -> str:
     if cell.cause not in _NAMED or cell.few or cell.loses_nothing:
         return ""
     reason = cell.reason or _begin(cell)
-    first = f"{_lower(_causes(cell))} {reason}.{certainty(cell)}"
+    share = certainty(cell, is_compared=compares(reason))
+    first = f"{_lower(_causes(cell))} {reason}.{share}"
     said = (first, spent(cell), cell.place, _remedy(cell))
     return " ".join(filter(None, said))
 
@@ -382,11 +407,9 @@ def _ceiling(cell: CellExplanation) -> str:
     assert cell.base is not None and cell.speedup_possible is not None, "it is compared"
     base, own = (_levels_apart(*pair) for pair in _both_ways(cell.base, cell.parameters))
     most = f"They allow at most {cell.speedup_possible:.3g}× the speed of {base}"
-    is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
     means = f" by mean times ({cell.speedup:.2f}×)" if cell.by_means else ""
-    return (
-        f"{most}; {own} loses {'hardly any' if is_little else f'{cell.lost:.2f}'} of that{means}."
-    )
+    lost = "hardly any" if cell.loses_hardly else f"{cell.lost:.2f}"
+    return f"{most}; {own} loses {lost} of that{means}."
 
 
 def _both_ways(
@@ -403,11 +426,12 @@ def _levels_apart(mine: dict[str, Level], others: dict[str, Level]) -> str:
 def _of_the_rest(cell: CellExplanation) -> str:
     """What most of the little is lost to that a cell at the ceiling of its CPUs loses; empty where
     it is next to nothing, or not known."""
-    assert cell.speedup_possible is not None, "it is compared"
-    is_little = cell.lost < NOTHING_LOST_MAX * cell.speedup_possible
-    is_named = cell.cause in _NAMED and cell.cause != "cpu"
-    if is_little or not is_named or not is_share_told(cell.share):
+    if cell.loses_hardly:
         return ""
+    # Where a speed-up is not divided, its share is of the thread time of more workers than CPUs.
+    is_named = cell.cause in _NAMED and (cell.cause != "cpu" or bool(cell.speedup_lost))
+    if not is_named or not is_share_told(cell.share):
+        return _seeming_part(cell)
     assert cell.share is not None, "it is told"
     second = cell.runner_up
     if second is not None and is_next_greater(cell):
@@ -418,6 +442,68 @@ def _of_the_rest(cell: CellExplanation) -> str:
     return " ".join(filter(None, (said, cell.place)))
 
 
+def _seeming_part(cell: CellExplanation) -> str:
+    """What is known of the little that is lost below the ceiling of the CPUs, where no cause has a
+    share of it that is told: its parts, or which of them seems to be the greatest."""
+    if cell.parts:
+        return f" {cell.parts}"
+    part, amount = greatest_part(cell)
+    if not part:
+        return ""
+    seems = f"seems to be {part} ({amount:.2f})"
+    if cell.cause in _NAMED:
+        return f" The greatest part of that {seems}."
+    return f" No part of that is sure; the greatest {seems}."
+
+
+def _is_more_tried(limit: Limit) -> bool:
+    """Is the setting to use a base in which a thread, or what Go's runtime may run at once, is used
+    up, and is it known what keeps more from helping? Who reads of the first alone gives it more,
+    which the run has tried."""
+    cell, greatest = limit.cell, limit.beyond
+    if greatest is None or cell.base is not None or not _is_of_thread(cell):
+        return False
+    return (
+        greatest.base == cell.parameters and not greatest.is_at_ceiling and bool(_found(greatest))
+    )
+
+
+def _why_more_fails(limit: Limit) -> Limit:
+    """What limits the greatest setting, with the one to use behind it."""
+    assert limit.beyond is not None, "it is known"
+    return limit._replace(cell=limit.beyond, beyond=limit.cell)
+
+
+def _why_first(limit: Limit) -> Limit:
+    """What keeps more from helping first, where more of what is used up was tried."""
+    return _why_more_fails(limit) if _is_more_tried(limit) else limit
+
+
+def _of_the_base(limit: Limit) -> str:
+    """What limits the base, after what keeps more from helping, and what more costs."""
+    base, cell = limit.beyond, limit.cell
+    assert base is not None, "it is known"
+    where, own = (_levels_apart(*pair) for pair in _both_ways(base.parameters, cell.parameters))
+    cause = _lower(_cause(base)).removesuffix(".")
+    said = f"With {where} the limit is {cause}, and greater levels gain nothing."
+    return " ".join(filter(None, (said, _price(cell, own))))
+
+
+#: More CPU time than by this share is told.
+_PRICE_TOLD_MIN = 0.05
+
+
+def _price(cell: CellExplanation, setting: str) -> str:
+    """How much more CPU time an operation takes than in the base, where it is more for sure."""
+    own, more = cell.per_operation.get("cpu"), cell.excess.get("cpu")
+    if own is None or more is None or more.low is None or more.low <= 0:
+        return ""
+    before = own.value - more.value
+    if before <= 0 or more.value < _PRICE_TOLD_MIN * before:
+        return ""
+    return f"With {setting} an operation takes {words.percent(more.value / before)} more CPU time."
+
+
 def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     """What limits the greatest setting, where that is something else than what limits the one that
     is told; empty where it is not. ``is_short``: the cause alone, unless the one that is told is
@@ -425,6 +511,8 @@ def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     cell = limit.beyond
     if cell is None:
         return ""
+    if limit.cell.base == cell.parameters and _is_more_tried(_why_more_fails(limit)):
+        return _of_the_base(limit)
     setting = _levels_apart(cell.parameters, limit.cell.parameters)
     if share_cpus(cell, limit.cell):
         return f"With {setting} the same CPUs are shared."
@@ -436,8 +524,9 @@ def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     return " ".join(filter(None, (f"{said}{certainty(cell, is_next_told=False)}", cell.place)))
 
 
-def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragraph:
-    """The ``whole`` line in fewer words: a cause with its setting, not what an operation takes."""
+def _short_limit(findings: Findings, limit: Limit, whole: Paragraph, told: Told) -> Paragraph:
+    """The ``whole`` line in fewer words: without its share and what to do, or a cause with its
+    setting alone."""
     cell = limit.cell
     if cell.cause == "in doubt":
         more = f"(concurve explain {findings.run.id})"
@@ -447,14 +536,44 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph) -> Paragrap
             text = f"seemingly {seemingly}, in doubt {more}."
     elif cell.few or cell.cause not in _NAMED or cell.is_at_ceiling or cell.loses_nothing:
         return whole
+    elif told is not Told.CAUSE:
+        told_of = _without_condition(limit).cell
+        first = f"{_lower(_causes(cell))} {told_of.reason or _begin(told_of)}."
+        cost = spent(cell) if told is Told.COST else ""
+        told_too = (first, cost, cell.place, _beyond(limit, is_short=True))
+        text = " ".join(filter(None, told_too))
     else:
-        varying = [factor.name for factor in findings.factors if len(factor.levels) > 1]
-        setting = fmt.setting({k: v for k, v in cell.parameters.items() if k in varying})
+        setting = fmt.setting(_own_levels(findings, limit))
         where = f", with {setting}" if setting else ""
         cause = f"{_lower(_causes(cell)).removesuffix('.')}{where}."
         said = (f"{cause}{certainty(cell, is_short=True)}", cell.place)
         text = " ".join(filter(None, (*said, _beyond(limit, is_short=True))))
     return Paragraph(text, lead=whole.lead)
+
+
+def _own_levels(findings: Findings, limit: Limit) -> dict[str, Level]:
+    """The levels of a cell that vary, without those of its condition: the line begins with them."""
+    varying = [factor.name for factor in findings.factors if len(factor.levels) > 1]
+    levels = limit.cell.parameters.items()
+    return {k: v for k, v in levels if k in varying and k not in limit.under}
+
+
+def _without_condition(limit: Limit) -> Limit:
+    """What limits a cell, without the levels of its condition: the line begins with them."""
+    cell = limit.cell
+    reason, evidence = (_less_levels(it, limit.under) for it in (cell.reason, cell.evidence))
+    return limit._replace(cell=msgspec.structs.replace(cell, reason=reason, evidence=evidence))
+
+
+def _less_levels(text: str, levels: dict[str, Level]) -> str:
+    """A sentence that begins ``With procs=2 lock=true``, without some of these levels."""
+    begun = "With "
+    if not levels or not text.startswith(begun):
+        return text
+    for name, level in levels.items():
+        text = text.replace(f" {name}={level} ", " ", 1)
+    rest = text.removeprefix(begun)
+    return text if "=" in rest.partition(" ")[0] else f"{rest[:1].upper()}{rest[1:]}"
 
 
 def _seemingly(cell: CellExplanation) -> str:
@@ -500,12 +619,17 @@ def _cause(cell: CellExplanation) -> str:
     second = cell.runner_up
     if cell.cause == "client" and second is not None and second.is_indistinct:
         return _TOO_LITTLE_ASKED
-    is_thread = cell.cause == "cpu" and cell.limit not in ("", _RESOURCES["cpu"])
+    is_thread = _is_of_thread(cell)
     if is_thread and cell.limit == GOMAXPROCS:  # no thread of that name is there
         return f"{GOMAXPROCS}."
     cause = "One busy thread" if is_thread else _LIMITS[cell.cause]
     is_new = cell.limit not in ("", _RESOURCES.get(cell.cause))
     return f"{cause} ({cell.limit})." if is_new else f"{cause}."
+
+
+def _is_of_thread(cell: CellExplanation) -> bool:
+    """Is a thread of a server used up, or what a runtime may use of the CPUs?"""
+    return cell.cause == "cpu" and cell.limit not in ("", _RESOURCES["cpu"])
 
 
 def _causes(cell: CellExplanation) -> str:

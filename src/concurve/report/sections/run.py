@@ -187,6 +187,7 @@ def _more(findings: Findings, room: overview.Room) -> Section:
     if findings.published:
         there.append("--published")
     there += [] if room.figures else ["--figures"]
+    there += ["--rejected"] if findings.rejects and not room.rejects else []
     there += ["--models"] if findings.can_have_models else []
     there.append("--all")
     text = f"concurve show {findings.run.id} {', '.join(there)}"
