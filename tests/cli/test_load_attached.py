@@ -40,6 +40,8 @@ def test_the_option_is_taken_out_of_the_loads_own() -> None:
     for arguments in (["url", "--attach"], ["--attach", "1", "--attach", "2"], ["--attach="]):
         with pytest.raises(StudyError, match="takes one process"):
             take_attach(arguments)
+    with pytest.raises(StudyError, match="--attach took '--rate' as its value"):
+        take_attach(["url", "--attach", "--rate", "5"])
 
 
 def test_what_an_attached_server_used_is_told() -> None:
