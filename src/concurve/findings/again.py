@@ -41,8 +41,8 @@ def run_again(
     server that its command loads. ``is_stolen``: the hypervisor took the CPU time of most trials in
     doubt, which nobody on this machine can end. ``constant`` are programs that disturbed nearly
     all that were disturbed: to wait does not help against those. ``autogroups``: the kernel shares
-    the CPUs among sessions first. Of strangers that are known servers it is said first how to attach
-    them, and never to end them: who does as told would end what is measured."""
+    the CPUs among sessions first. Of strangers that are known servers it is said first how to
+    attach them, and never to end them: who does as told would end what is measured."""
     if over_hosts:
         return "Run again when the hosts are quiet; concurve doctor on each says why."
     again = "Run again: --wait-quiet 5m; concurve doctor says why."
