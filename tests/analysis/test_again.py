@@ -52,6 +52,32 @@ def test_a_low_priority_is_that_of_the_session_where_the_kernel_groups_them() ->
     assert "lowest" not in of_other, "not among sessions"
 
 
+def test_a_server_that_may_be_loaded_is_to_be_attached_and_not_to_be_ended() -> None:
+    """Who lowers the priority of the server, or ends it, has lost what was to be measured."""
+    said = run_again(False, strangers=("postgres",), constant=("postgres (PID 7)",))
+    assert said.startswith("If postgres is the server that this command loads, do not wait for it")
+    assert said.index("--attach PID") < said.index("Else concurve doctor says what helps.")
+    assert "renice" not in said and "End " not in said and "--wait-quiet" not in said
+    # Another program that runs all the time is named as before, behind that.
+    constant = ("postgres (PID 7)", "python3 (PID 9)")
+    said = run_again(False, strangers=("postgres", "python3"), constant=constant)
+    assert said.startswith("If postgres or python3 is the server")
+    assert " python3 (PID 9) took CPU time in nearly all" in said
+    assert "(renice -n 19 -p 9)" in said and "renice -n 19 -p 7" not in said
+    # What is no known server, and nobody's stranger, may be ended.
+    assert "renice -n 19 -p 7" in run_again(False, constant=("postgres (PID 7)",))
+    said = run_again(False, strangers=("python3",), constant=("python3 (PID 9)",))
+    assert said.index("renice -n 19 -p 9") < said.index("--attach PID")
+
+
+def test_a_run_that_waited_for_the_server_it_loads_is_told_to_attach_it() -> None:
+    said = run_again(False, waited(postgres=40.0), ("postgres",))
+    assert said.startswith("If postgres is the server that this command loads")
+    assert "a longer wait does not help. Attach it, or more --repeats." in said
+    said = run_again(False, waited(postgres=40.0, pip=30.0), ("postgres",))
+    assert "End what kept it busy (pip)" in said
+
+
 @pytest.mark.parametrize(
     ("busy", "said"),
     [

@@ -26,6 +26,7 @@ from concurve.host.temporary import free_port
 from concurve.measuring.attached_load import Loaded, server_lines, with_server
 from concurve.wire import decode_record
 from concurve.wire.record import RoleRecord
+from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import RoleSpec, TrialSpec
 from tests.helpers.real import Lab, wait_until
 
@@ -39,6 +40,8 @@ def test_the_option_is_taken_out_of_the_loads_own() -> None:
     for arguments in (["url", "--attach"], ["--attach", "1", "--attach", "2"], ["--attach="]):
         with pytest.raises(StudyError, match="takes one process"):
             take_attach(arguments)
+    with pytest.raises(StudyError, match="--attach took '--rate' as its value"):
+        take_attach(["url", "--attach", "--rate", "5"])
 
 
 def test_what_an_attached_server_used_is_told() -> None:
@@ -93,6 +96,27 @@ def test_what_server_and_load_use_up_is_named_as_the_limit(
     assert limits == ([said] if said else [])
     alone = list(server_lines(using(server)))
     assert not any(line.startswith("  limit ") for line in alone), "the load is not known"
+
+
+def test_the_cpus_of_the_load_are_those_of_its_cpu_time_a_transaction() -> None:
+    """One output says both, so that rate and CPU time a transaction give the CPUs of the load."""
+    served = decode_record(GOLDEN.read_bytes()).roles[0]
+    (phase,) = served.phases
+    usage = msgspec.structs.replace(phase.usage, cpu_ns=2 * 10**9)
+    phase = msgspec.structs.replace(phase, wall_ns=2 * 10**9, usage=usage)
+    served = msgspec.structs.replace(served, phases=(phase,))
+    told = {
+        "client_cpu_ns_per_operation": 17_200.0,
+        "operations": 78_500.0,
+        "errors": 40.0,
+        "transactions_lost": 6.0,
+    }
+    lines = tuple(IndicatorLine(indicator=name, value=value) for name, value in told.items())
+    one = IndicatorLine(indicator="operations", value=3.0, worker="worker-1")
+    load = msgspec.structs.replace(served, indicators=(*lines, one))
+    (said,) = (it for it in server_lines(served, load, 1) if it.startswith("  limit "))
+    # 78,534 answers in 2 s, each for 17.2 us.
+    assert said.endswith("server 1.00, load 0.68")
 
 
 @pytest.mark.parametrize(("peak", "more"), [(14, "    and 10 more"), (4, ""), (None, "")])

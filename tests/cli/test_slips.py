@@ -8,7 +8,7 @@ import subprocess
 import click
 import pytest
 
-from concurve.cli import VERBS, app, slips
+from concurve.cli import VERBS, app, repeated, slips
 from concurve.cli.fit import verb as fit
 from concurve.cli.run import verb as run
 from concurve.cli.show import verb as show
@@ -244,3 +244,44 @@ def test_no_option_of_a_sweep_is_taken_for_a_slip() -> None:
 def test_other_verbs_have_other_options() -> None:
     context = click.Context(click.Command("show"), info_name="show")
     assert slips.as_meant(click.NoSuchOption("-n", ctx=context)) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "remedy"),
+    [
+        (
+            ("--attach", "--extract", "pgbench", "--", "pgbench"),
+            "--attach took '--extract' as its value",
+            "--extract pgbench",
+        ),
+        (("--attach", "--effort=quick", "--", "x"), "took '--effort=quick'", "--effort=quick"),
+        (("--name", "-P", "n", "1,2", "--", "x"), "--name took '-P' as its value", "-P n"),
+        (("--extract", "--", "x"), "--extract took '--' as its value", "-- x"),
+    ],
+)
+def test_an_option_in_the_place_of_a_value_is_refused(
+    words: tuple[str, ...], said: str, remedy: str
+) -> None:
+    with pytest.raises(StudyError) as error, app.make_context("concurve", ["sweep", *words]) as ctx:
+        app.invoke(ctx)
+    assert said in error.value.what
+    name = words[0]
+    assert re.fullmatch(rf"{name} \S+ {re.escape(remedy)}", error.value.remedy or "")
+
+
+def test_an_option_behind_the_command_is_a_value_of_that() -> None:
+    context = click.Context(app, info_name="concurve")
+    repeated.refuse_repeated(context, sweep, ["--name", "a", "--", "./x", "--attach", "--extract"])
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("fast", "quick"), ("quik", "quick"), ("default", "normal"), ("slow", "rigorous"), ("7", "")],
+)
+def test_a_word_that_is_none_of_a_choice_is_asked_after(word: str, meant: str) -> None:
+    with pytest.raises(click.BadParameter) as error:
+        sweep.make_context("sweep", ["--effort", word, "--", "true"])
+    known = slips.as_meant(error.value)
+    said = known.format_message() if known else ""
+    assert (f"did you mean '{meant}'?" in said) if meant else not said
+    assert not meant or f"'{word}' is not one of" in said

@@ -124,3 +124,43 @@ target = "wrk"
     )
     served = 'end = "serve"\nready = "tcp:{free_port}"'
     assert unawaited_before(parse_study(text % served, 2, "study.toml")) == ""
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "is_told"),
+    [
+        ('"./serve", "19479"', '"wrk", "http://127.0.0.1:19479/"', False),
+        ('"./serve", "{free_port}"', '"wrk", "http://127.0.0.1:19479/"', True),
+        ('"./serve"', '"wrk", "http://127.0.0.1:{free_port}/"', True),
+    ],
+)
+def test_a_free_port_of_which_no_command_is_told_is_noted_before_the_run(
+    server: str, client: str, is_told: bool
+) -> None:
+    text = f"""
+[study]
+name = "s"
+question = "?"
+
+[factors]
+n = [1]
+
+[[roles]]
+name = "server"
+command = [{server}]
+end = "serve"
+ready = "tcp:{{free_port}}"
+
+[[roles]]
+name = "client"
+command = [{client}]
+
+[protocol]
+target = "client"
+"""
+    said = unawaited_before(parse_study(text, 2, "study.toml"))
+    told = (
+        "server is to accept connections at tcp:{free_port}, and no command has {free_port}: write "
+        "it into those of server and client, or the server's own port into tcp:PORT"
+    )
+    assert said == ("" if is_told else told)

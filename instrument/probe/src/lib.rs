@@ -14,6 +14,7 @@ mod error;
 pub mod frequency;
 pub mod golang;
 pub mod huge_pages;
+pub mod listening;
 pub mod open_files;
 pub mod others;
 pub mod perf;

@@ -1,8 +1,9 @@
 //! Reads `/proc`, or a copy of it below another root.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,8 @@ use crate::schedstat::Schedstat;
 use crate::syscall::{Doing, Kind};
 use crate::task::{Stat, Status};
 use crate::{
-    ProbeError, Result, cpu_list, descriptor, proc_stat, psi, schedstat, syscall, task, unless_gone,
+    ProbeError, Result, cpu_list, descriptor, listening, proc_stat, psi, schedstat, syscall, task,
+    unless_gone,
 };
 
 /// No process has so many ancestors.
@@ -231,6 +233,22 @@ impl ProcFs {
             let file = fs::metadata(&path).ok()?;
             Some(descriptor::by_mode(file.mode(), file.rdev()))
         })
+    }
+
+    /// The TCP addresses at which a process listens, as far as they are to be seen from here.
+    pub fn listening(&self, pid: u32) -> Vec<SocketAddr> {
+        let folder = fs::read_dir(self.root.join(format!("{pid}/fd")));
+        let links = folder.into_iter().flatten().flatten().filter_map(|it| {
+            let link = fs::read_link(it.path()).ok()?;
+            listening::socket_of(&link.to_string_lossy())
+        });
+        let held: BTreeSet<u64> = links.collect();
+        let tables = ["tcp", "tcp6"].map(|name| self.text(&format!("{pid}/net/{name}")));
+        let listed = tables.iter().flatten().flat_map(|it| listening::parse(it));
+        listed
+            .filter(|(socket, _)| held.contains(socket))
+            .map(|(_, address)| address)
+            .collect()
     }
 
     /// Opens the file that says whether any task was created since it was last read.

@@ -200,7 +200,11 @@ fn check_limit(trial: &mut Trial, now: u64) {
         Some(role) => (
             OutcomeKind::NotReady,
             Some(role.spec.name.clone()),
-            format!("{} within the time limit of {seconds} s", role.awaited()),
+            format!(
+                "{} within the time limit of {seconds} s{}",
+                role.awaited(),
+                role.elsewhere(&trial.host.proc_fs)
+            ),
         ),
         None => (
             OutcomeKind::TimedOut,
@@ -230,7 +234,8 @@ fn check_ready_limits(trial: &mut Trial, now: u64) {
             Some(line) => format!("; its standard error: {line}"),
             None => String::new(),
         };
-        let message = format!("{} within {seconds} s{said}", role.awaited());
+        let elsewhere = role.elsewhere(&trial.host.proc_fs);
+        let message = format!("{} within {seconds} s{elsewhere}{said}", role.awaited());
         trial.fail(OutcomeKind::NotReady, index, message);
     }
 }

@@ -1,10 +1,12 @@
 //! One role of a running trial: its process, its streams, and what it has reported so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
+use std::net::SocketAddr;
 
 use concurve_probe::perf::{CacheMisses, TreeCounter, TreeLives, TreeSamples};
+use concurve_probe::proc_fs::ProcFs;
 use concurve_probe::process::ReapedUsage;
 use concurve_probe::spawn::ExecNews;
 use concurve_reporter::line::{HistogramLine, IndicatorLine};
@@ -21,6 +23,8 @@ use crate::ready::Prober;
 
 /// Most bytes read from one stream before the others are read.
 const CHUNK_BYTES: usize = 1 << 18;
+/// So many addresses at which a role listens are named.
+const ADDRESSES_MAX: usize = 3;
 
 /// A role, from the spec to the end of its processes.
 #[derive(Debug)]
@@ -147,6 +151,36 @@ impl Role {
             }
             _ => "wrote no {\"ready\":true} to its report channel".into(),
         }
+    }
+
+    /// Where its processes listen instead, if it accepts no connection at the port that is awaited: `; it listens
+    /// at 127.0.0.1:6379`. Empty if they listen nowhere, or something else is awaited.
+    pub fn elsewhere(&self, proc_fs: &ProcFs) -> String {
+        let Some(pid) = self
+            .pid
+            .filter(|_| self.prober.as_ref().is_some_and(Prober::is_of_port))
+        else {
+            return String::new();
+        };
+        let mut processes = proc_fs.descendants(pid).found;
+        processes.push(pid);
+        let found: BTreeSet<SocketAddr> = processes
+            .iter()
+            .flat_map(|it| proc_fs.listening(*it))
+            .collect();
+        if found.is_empty() {
+            return String::new();
+        }
+        let shown: Vec<String> = found
+            .iter()
+            .take(ADDRESSES_MAX)
+            .map(ToString::to_string)
+            .collect();
+        let more = match found.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("; it listens at {}{more}", shown.join(", "))
     }
 
     /// Until when it must be ready, if it is not and there is a limit.

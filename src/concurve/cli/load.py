@@ -94,11 +94,13 @@ def take_attach(arguments: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
     """The value of ``--attach``, and the arguments without it.
 
     Raises:
-        StudyError: no value, or two of them.
+        StudyError: no value, two of them, or an option in the place of one.
     """
     from concurve.errors import StudyError
 
     found, rest = _take(_ATTACH, arguments)
+    if taken := next((value for value in found if value.startswith("-")), None):
+        raise StudyError(f"{_ATTACH} took '{taken}' as its value", f"{_ATTACH} PID {taken}")
     if len(found) > 1 or found == [""]:
         raise StudyError(f"{_ATTACH} takes one process", f"{_ATTACH} 4711, or unit:NAME")
     return (found[0] if found else None), rest

@@ -84,6 +84,14 @@ _VERBS_MEANT = {
 }
 _BY_VERB = {word: meant for meant, words in _VERBS_MEANT.items() for word in words}
 
+#: Words in the place of those of a choice.
+_CHOICES_MEANT = {
+    "quick": ("fast", "short", "rough", "low", "coarse"),
+    "normal": ("default", "medium", "standard", "usual"),
+    "rigorous": ("slow", "long", "high", "full", "exact", "precise", "thorough"),
+}
+_BY_CHOICE = {word: meant for meant, words in _CHOICES_MEANT.items() for word in words}
+
 _NAME = r"[A-Za-z_][\w-]*"
 #: Levels of a parameter that are no word of a command, as one takes them for.
 _LEVELS = re.compile(r"[^-/=][^=]*,[^=]*|-?\d+(?:\.\d+)?%?\.\..*|\d+")
@@ -97,10 +105,29 @@ def as_meant(error: click.UsageError) -> click.UsageError | None:
     ctx = error.ctx
     if ctx is not None and ctx.parent is None and isinstance(ctx.command, click.Group):
         return _of_all_verbs(error, ctx, ctx.command)
+    if isinstance(error, click.BadParameter) and (chosen := _of_choice(error)):
+        return chosen
     known = _of_verb(error)
     if known is None and ctx is not None and isinstance(error, click.NoSuchOption):
         return _by_letter(error, ctx)
     return known
+
+
+def _of_choice(error: click.BadParameter) -> click.BadParameter | None:
+    """What is meant by a word that is none of a choice; ``None`` where that is not known."""
+    from concurve.words import did_you_mean, nearest
+
+    kind = error.param.type if error.param is not None else None
+    found = re.match(r"'([^']*)' is not one of", error.message)
+    if not isinstance(kind, click.Choice) or found is None:
+        return None
+    word, known = found[1].lower(), [str(choice) for choice in kind.choices]
+    near = nearest(word, known)
+    meant = _BY_CHOICE.get(word) if near is None else near
+    if meant not in known:
+        return None
+    message = f"{error.message.rstrip('.')}: {did_you_mean(meant)}"
+    return click.BadParameter(message, error.ctx, error.param, error.param_hint)
 
 
 def _of_verb(error: click.UsageError) -> click.UsageError | None:

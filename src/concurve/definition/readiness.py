@@ -12,7 +12,7 @@ import msgspec
 from concurve import words
 from concurve.definition.patterns import check_for_runner
 from concurve.definition.purposes import unawaited
-from concurve.definition.study import FREE_PORT, Role, Study
+from concurve.definition.study import FREE_PORT, Role, Study, uses
 from concurve.definition.templates import placeholders, render
 from concurve.definition.units import parse_duration
 from concurve.errors import StudyError
@@ -55,8 +55,30 @@ def _unserving(study: Study) -> str:
     )
 
 
+def _untold_port(study: Study) -> str:
+    """That a role is to accept at the free port, and nothing in the study tells any program of it;
+    empty where that is not so."""
+    awaited = [role.name for role in study.roles if _awaits_free_port(role)]
+    unprobed = tuple(msgspec.structs.replace(role, ready_probe=None) for role in study.roles)
+    if not awaited or uses(msgspec.structs.replace(study, roles=unprobed), FREE_PORT):
+        return ""
+    free = f"{{{FREE_PORT}}}"
+    return (
+        f"{words.listed(awaited)} is to accept connections at tcp:{free}, and no command has "
+        f"{free}: write it into those of server and client, or the server's own port into tcp:PORT"
+    )
+
+
+def _awaits_free_port(role: Role) -> bool:
+    probe = role.ready_probe
+    return probe is not None and probe.tcp is not None and FREE_PORT in placeholders(probe.tcp)
+
+
 def unawaited_before(study: Study) -> str:
-    """The same before a run, in which a load would find nobody; empty where none does."""
+    """The same before a run, in which a load would find nobody, or that a server is awaited at a
+    port of which it is not told; empty where neither is so."""
+    if untold := _untold_port(study):
+        return untold
     found = unawaited(study)
     if not found:
         return _unserving(study)

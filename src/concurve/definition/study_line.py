@@ -44,7 +44,7 @@ from concurve.words import did_you_mean, listed, meant, nearest, one_of
 AMOUNTS: tuple[Literal["fixed", "scales"], ...] = ("fixed", "scales")
 
 #: Programs whose first argument, if it is no option, names what they run.
-_INTERPRETER = re.compile(r"python[\d.]*|pypy[\d.]*|(ba|da|k|z)?sh|perl|ruby|node|java|Rscript")
+_INTERPRETER = re.compile(r"python[\d.]*|pypy[\d.]*|(ba|da|k|z)?sh|perl|ruby|node|Rscript")
 
 _WALL = Indicator(name="wall_seconds", better="lower", unit="s")
 _RATE = Indicator(name="rate_per_second", better="higher", unit="1/s")
@@ -132,11 +132,37 @@ def _program(command: Sequence[str]) -> str:
     """The name of the program that a command line measures: of a script, not of its interpreter,
     and of what ``taskset`` and the like start. Runs of two scripts are no history of one."""
     words = started(command)
+    if _JAVA.fullmatch(Path(words[0]).name) and (main := _main_of(words[1:])):
+        return main
     is_script = len(words) > 1 and words[1][:1] not in ("", "-", "{")
     if is_script and _INTERPRETER.fullmatch(Path(words[0]).name):
         words = words[1:]
     program = Path(words[0]).name
     return "concurve load" if is_load(words) else program
+
+
+#: The launcher of Java, and those of its options whose value is the next word.
+_JAVA = re.compile(r"java[0-9.]*")
+_OF_JAVA = frozenset((
+    "-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path",
+    "--add-modules", "--add-exports", "--add-opens", "--add-reads", "--limit-modules",
+    "--patch-module", "--enable-native-access", "--source", "-d", "--describe-module",
+))  # fmt: skip
+
+
+def _main_of(words: Sequence[str]) -> str:
+    """What Java is to run, by the words behind its name: a class, a jar without its ending, or a
+    source file; empty where that is not seen."""
+    rest = iter(words)
+    for word in rest:
+        if word in _OF_JAVA:
+            next(rest, None)
+        elif word in ("-jar", "-m", "--module"):
+            main = Path(next(rest, "")).name
+            return main.removesuffix(".jar")
+        elif word[:1] not in ("-", "@"):
+            return "" if word[:1] in ("", "{") else Path(word).name
+    return ""
 
 
 def _served(server: Role) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from concurve import words
 from concurve.terms import ANOTHER_RUN, HYPERVISOR, OTHERS, Waiting
@@ -13,6 +13,14 @@ ATTACH_IT = "--attach PID (or unit:NAME, container:NAME; in a study file a role 
 
 #: What helps where the hypervisor takes the CPU time.
 _ELSEWHERE = "Run again at another time or on another machine"
+
+#: Programs that serve others, as the kernel names them, with 15 letters at most: one of them that
+#: takes CPU time while a command runs, which may be a client, is most likely what that loads.
+SERVERS = frozenset({
+    "apache2", "beam.smp", "caddy", "clickhouse-serv", "dragonfly", "envoy", "etcd", "haproxy",
+    "httpd", "influxd", "keydb-server", "lighttpd", "mariadbd", "memcached", "mongod", "mysqld",
+    "nginx", "php-fpm", "postgres", "redis-server", "traefik", "uwsgi", "valkey-server", "varnishd",
+})  # fmt: skip
 
 #: A wait that was too short is to be so many times as long.
 LONGER = 4
@@ -36,17 +44,25 @@ def run_again(
     server that its command loads. ``is_stolen``: the hypervisor took the CPU time of most trials in
     doubt, which nobody on this machine can end. ``constant`` are programs that disturbed nearly
     all that were disturbed: to wait does not help against those. ``autogroups``: the kernel shares
-    the CPUs among sessions first."""
+    the CPUs among sessions first. Of strangers that are known servers it is said first how to
+    attach them, and never to end them: who does as told would end what is measured."""
     if over_hosts:
         return "Run again when the hosts are quiet; concurve doctor on each says why."
     again = "Run again: --wait-quiet 5m; concurve doctor says why."
+    servers = SERVERS.intersection(strangers)
+    constant = [name for name in constant if program_of(name) not in servers]
+    if servers:
+        again = "Else concurve doctor says what helps."
     if waiting is None and constant:
         again = _of_constant(constant, autogroups=autogroups)
     elif waiting is not None:
         again = _after(
-            waiting, _ELSEWHERE if is_stolen else _end(waiting), is_constant=bool(constant)
+            waiting,
+            _ELSEWHERE if is_stolen else _end(waiting, servers),
+            is_constant=bool(constant or servers),
         )
-    return " ".join(filter(None, (again, _of_a_server(strangers))))
+    advice = (again, _of_a_server(strangers))
+    return " ".join(filter(None, reversed(advice) if servers else advice))
 
 
 def lowest_priority(same: Sequence[object], others: Sequence[object]) -> list[str]:
@@ -150,13 +166,17 @@ def _after(waiting: Waiting, end: str, *, is_constant: bool) -> str:
     return f"{waited}, and a longer wait does not help. {end}, or more --repeats."
 
 
-def _end(waiting: Waiting) -> str:
-    """Whom to end, by name where that is known; nobody here ends what takes
-    the CPUs of a virtual machine, and another run of the laboratory ends by itself."""
+def _end(waiting: Waiting, servers: Collection[str]) -> str:
+    """Whom to end, by name where that is known, but none of the ``servers``, which may be those
+    that are loaded; nobody here ends what takes the CPUs of a virtual machine, and another run of
+    the laboratory ends by itself."""
     if waiting.busiest[:1] == (HYPERVISOR,):
         return "The hypervisor took most of the CPU time: try another machine or another hour"
     if waiting.busiest[:1] == (ANOTHER_RUN,):
         return "Another concurve run took most of the CPU time: measure after its end"
-    if waiting.programs:
-        return f"End what kept it busy ({words.listed(waiting.programs)})"
+    programs = [name for name in waiting.programs if program_of(name) not in servers]
+    if servers and not programs:
+        return "Attach it"
+    if programs:
+        return f"End what kept it busy ({words.listed(programs)})"
     return "End what keeps it busy (concurve doctor names it)"

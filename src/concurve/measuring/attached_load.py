@@ -196,14 +196,11 @@ def limit_line(served: RoleRecord, load: RoleRecord | None, cpus: int) -> str:
     not."""
     if load is None:
         return ""
-    used = []
-    for _, usage, wall in (_measured(served), _measured(load)):
-        if usage.cpu_ns is None or wall == 0:
-            return ""
-        used.append(usage.cpu_ns / wall)
-    server, client = used
+    server, client = _cpus_used(served), _cpus_of_load(load)
+    if server is None or client is None:
+        return ""
     shares = f"server {server:.2f}, load {client:.2f}"
-    if sum(used) >= _CPUS_USED_UP * cpus:
+    if server + client >= _CPUS_USED_UP * cpus:
         machine = "the CPU of this machine is" if cpus == 1 else f"the {cpus} CPUs are"
         what = f"{machine} used up: {shares}"
     elif name := _busy_thread(served, server):
@@ -213,6 +210,25 @@ def limit_line(served: RoleRecord, load: RoleRecord | None, cpus: int) -> str:
     else:
         return ""
     return f"  limit             {what}"
+
+
+def _cpus_used(role: RoleRecord) -> float | None:
+    """The CPUs that a role used on average in the measured time; ``None`` where it was not read."""
+    _, usage, wall = _measured(role)
+    return None if usage.cpu_ns is None or wall == 0 else usage.cpu_ns / wall
+
+
+def _cpus_of_load(load: RoleRecord) -> float | None:
+    """The same of the load, by its own clocks, from which it tells its CPU time a transaction: the
+    samples of the runner are taken at slightly other times. By those where it did not tell."""
+    told = {line.indicator: line.value for line in load.indicators if line.worker is None}
+    _, _, wall = _measured(load)
+    cpu_ns = told.get("client_cpu_ns_per_operation")
+    if cpu_ns is None or wall == 0:
+        return _cpus_used(load)
+    lost = told.get("transactions_lost", 0.0)
+    answered = told.get("operations", 0.0) + told.get("errors", 0.0) - lost
+    return cpu_ns * answered / wall
 
 
 def _busy_thread(role: RoleRecord, used: float) -> str:

@@ -402,6 +402,8 @@ pub fn by_kind(counts: &BTreeMap<String, u64>) -> String {
 pub struct ResourceUsage {
     pub user_ns: u64,
     pub system_ns: u64,
+    /// For how long its thread waited for a CPU; `None` where the kernel does not tell.
+    pub run_queue_ns: Option<u64>,
     pub bytes_sent: u64,
     pub bytes_received: u64,
     /// How often a session of an engine waited for another one.
@@ -413,6 +415,10 @@ impl ResourceUsage {
         Self {
             user_ns: self.user_ns - before.user_ns,
             system_ns: self.system_ns - before.system_ns,
+            run_queue_ns: self
+                .run_queue_ns
+                .zip(before.run_queue_ns)
+                .map(|(after, before)| after.saturating_sub(before)),
             bytes_sent: self.bytes_sent - before.bytes_sent,
             bytes_received: self.bytes_received - before.bytes_received,
             waits: self.waits - before.waits,
@@ -422,6 +428,8 @@ impl ResourceUsage {
     pub fn add(&mut self, other: &Self) {
         self.user_ns += other.user_ns;
         self.system_ns += other.system_ns;
+        let both = self.run_queue_ns.zip(other.run_queue_ns);
+        self.run_queue_ns = both.map(|(one, other)| one + other);
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.waits += other.waits;

@@ -1,5 +1,6 @@
 //! The counts of a client thread during a task, and when it reports them.
 
+use concurve_probe::schedstat;
 use hdrhistogram::Histogram;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -501,6 +502,7 @@ fn usage(traffic: Traffic) -> ResourceUsage {
     ResourceUsage {
         user_ns,
         system_ns,
+        run_queue_ns: run_queue_ns(),
         bytes_sent: traffic.bytes_sent,
         bytes_received: traffic.bytes_received,
         waits: traffic.waits,
@@ -512,6 +514,12 @@ fn thread_usage_ns() -> (u64, u64) {
     let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("the kernel knows the calling thread");
     let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as u64 * 1000;
     (ns(usage.user_time()), ns(usage.system_time()))
+}
+
+/// For how long the calling thread waited for a CPU so far, in ns; `None` where the kernel does not tell.
+fn run_queue_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    schedstat::parse(&text).ok().map(|it| it.run_queue_ns)
 }
 
 #[cfg(test)]

@@ -47,6 +47,23 @@ pub fn more(plan: &Plan) -> String {
     more_of(plan.runners, plan.sessions, cpus)
 }
 
+/// What to do where the load waited for a CPU.
+pub fn for_a_cpu(plan: &Plan) -> String {
+    let cpus = available_parallelism().map_or(1, NonZero::get) as u64;
+    for_a_cpu_of(plan.runners, plan.sessions, cpus)
+}
+
+/// Another thread finds the CPU that is free while the first one waits for its own.
+fn for_a_cpu_of(runners: Runners, sessions: u64, cpus: u64) -> String {
+    let more = match runners {
+        Runners::Threads(threads) if threads < cpus.min(sessions) => {
+            format!("--threads {}, ", threads + 1)
+        }
+        _ => String::new(),
+    };
+    format!("{more}CPUs of its own, or a quiet machine")
+}
+
 /// More threads help only where there are sessions and CPUs for them.
 fn more_of(runners: Runners, sessions: u64, cpus: u64) -> String {
     match runners {
@@ -93,6 +110,20 @@ mod tests {
             (Runners::Processes, 50, 2, "CPUs of its own"),
         ] {
             assert_eq!(more_of(runners, sessions, cpus), said);
+        }
+    }
+
+    #[test]
+    fn a_load_that_waits_for_a_cpu_is_given_another_thread_where_there_is_a_cpu_for_it() {
+        let threads = Runners::Threads;
+        for (runners, sessions, cpus, more) in [
+            (threads(1), 50, 2, "--threads 2, "),
+            (threads(2), 50, 2, ""),
+            (threads(1), 1, 2, ""),
+            (Runners::Processes, 50, 2, ""),
+        ] {
+            let said = format!("{more}CPUs of its own, or a quiet machine");
+            assert_eq!(for_a_cpu_of(runners, sessions, cpus), said);
         }
     }
 }

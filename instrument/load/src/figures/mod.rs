@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 
-use self::client::{busy_client_of_share, is_busy};
+use self::client::{busy_client_of_share, for_a_cpu, is_busy};
 use self::distribution::{Distribution, Percentile};
 use self::steady::{Ending, Steadiness};
 use self::unanswered::Unanswered;
@@ -34,6 +34,8 @@ use crate::workload::TransactionKind;
 const LATE_SHARE_MAX: f64 = 0.01;
 /// The place of the 99th in [`PERCENTILES`].
 const P99_PLACE: usize = 2;
+/// Who waited for a CPU for this part of the share of the time in which requests were late made them late.
+const WAITED_FOR_CPU_LEAST: f64 = 0.5;
 /// By more than this factor longer from when it was due, a percentile says more of the wait than of the answers.
 const WAIT_FACTOR: f64 = 2.0;
 /// So much less than by Little's law, relatively, and the sessions did not run all the time.
@@ -77,6 +79,8 @@ pub struct Figures {
     pub client_cpu_ns_per_operation: Option<f64>,
     /// Share of a CPU that the busiest client thread used.
     pub busiest_thread_share: f64,
+    /// Share of the time in which the client threads waited for a CPU, in the mean; `None` where it is not known.
+    pub run_queue_share: Option<f64>,
     /// Mean number of transactions under way: rate × mean latency (Little 1961).
     pub concurrency: f64,
     /// Jain's index of the transactions of each session: 1 if all did the same number
@@ -115,18 +119,21 @@ impl Sent {
 pub enum P99 {
     /// A client thread was busy: it sends late, and reads late.
     Client,
-    /// The wait until it was sent.
+    /// The wait until it was sent, as the client threads waited for a CPU.
+    Cpu,
+    /// The wait until it was sent, for another reason: no session was free.
     Wait,
     /// The time from sending to the answer.
     Answer,
 }
 
 impl P99 {
-    fn of(is_client_busy: bool, is_mostly_wait: bool) -> Self {
-        match (is_client_busy, is_mostly_wait) {
-            (true, _) => Self::Client,
-            (false, true) => Self::Wait,
-            (false, false) => Self::Answer,
+    fn of(is_client_busy: bool, is_mostly_wait: bool, waited_for_cpu: bool) -> Self {
+        match (is_client_busy, is_mostly_wait, waited_for_cpu) {
+            (true, ..) => Self::Client,
+            (false, true, true) => Self::Cpu,
+            (false, true, false) => Self::Wait,
+            (false, false, _) => Self::Answer,
         }
     }
 }
@@ -168,6 +175,7 @@ impl Figures {
             &mut tallies,
         );
         let busiest_thread_share = busiest_share(&tallies);
+        let run_queue_share = run_queue_share(&tallies);
         let all_ran_ns = all_ran_until(&tallies);
         let workers = match tallies.len() {
             ..=1 => Vec::new(),
@@ -208,6 +216,7 @@ impl Figures {
             rate_per_second,
             client_cpu_ns_per_operation: (answered > 0).then(|| cpu_ns / answered as f64),
             busiest_thread_share,
+            run_queue_share,
             concurrency: latency_ns_sum as f64 / all.wall_ns().max(1) as f64,
             fairness: fairness(&all),
             sessions_lost: all.lost.values().sum(),
@@ -373,7 +382,20 @@ impl Figures {
     pub fn of_p99(&self, plan: &Plan) -> Option<P99> {
         let sent = self.sent.as_ref().filter(|it| !it.service.is_empty())?;
         let is_busy = is_busy(plan, self.busiest_thread_share);
-        Some(P99::of(is_busy, self.is_mostly_wait(sent)))
+        let is_wait = self.is_mostly_wait(sent);
+        Some(P99::of(
+            is_busy,
+            is_wait,
+            self.waited_for_cpu() == Some(true),
+        ))
+    }
+
+    /// Open loop: were requests late since the client threads waited for a CPU? A thread that waits for one
+    /// sends nothing that becomes due meanwhile, so about as large a share is late. `None` where it is not known.
+    fn waited_for_cpu(&self) -> Option<bool> {
+        let late = self.late_share().max(LATE_SHARE_MAX);
+        self.run_queue_share
+            .map(|share| share >= WAITED_FOR_CPU_LEAST * late)
     }
 
     fn is_mostly_wait(&self, sent: &Sent) -> bool {
@@ -392,11 +414,14 @@ impl Figures {
         let (due, sending) = (self.percentiles[P99_PLACE], sent.percentiles[P99_PLACE]);
         let shown = |it: Percentile| text::bounded(it.ns as f64, it.is_censored);
         // Of a busy client the warning before this one says what to do.
-        let why = match is_busy(plan, self.busiest_thread_share) {
-            true => "the client was too slow for them, as said above; or take a lower --rate",
-            false => {
-                "no session was free, or the load waited for a CPU: more --sessions, or a lower --rate"
+        let is_busy = is_busy(plan, self.busiest_thread_share);
+        let why = match self.waited_for_cpu() {
+            _ if is_busy => {
+                "the client was too slow for them, as said above; or take a lower --rate".to_owned()
             }
+            Some(true) => format!("the load waited for a CPU: {}", for_a_cpu(plan)),
+            Some(false) => "no session was free: more --sessions, or a lower --rate".to_owned(),
+            None => "no session was free, or the load waited for a CPU: more --sessions, or a lower --rate".to_owned(),
         };
         Some(format!(
             "{} of the requests were sent over 1 ms late: p99 is {} from when due and {} from sending; {why}",
@@ -509,6 +534,16 @@ pub fn busiest_share(tallies: &[Tally]) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
+/// Share of the time in which the workers waited for a CPU, in the mean.
+fn run_queue_share(tallies: &[Tally]) -> Option<f64> {
+    let measured = || tallies.iter().filter(|it| it.wall_ns() > 0);
+    let waited: Option<u64> = measured().map(|it| it.usage.run_queue_ns).sum();
+    let wall: u64 = measured().map(Tally::wall_ns).sum();
+    waited
+        .filter(|_| wall > 0)
+        .map(|it| it as f64 / wall as f64)
+}
+
 /// Until when all workers ran, but for those that lost all their sessions; on the monotonic clock.
 fn all_ran_until(tallies: &[Tally]) -> u64 {
     let lost = |it: &Tally| it.lost.values().sum::<u64>() >= it.sessions.len() as u64;
@@ -529,14 +564,106 @@ fn fairness(all: &Tally) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::command_line::Arguments;
+    use crate::plan::Spread;
+    use crate::workload::Ending;
 
     #[test]
     fn who_makes_most_of_a_p99_follows_from_the_client_and_from_the_wait() {
-        assert_eq!(P99::of(true, is_wait(900, 100)), P99::Client);
-        assert_eq!(P99::of(true, is_wait(100, 100)), P99::Client);
-        assert_eq!(P99::of(false, is_wait(201, 100)), P99::Wait);
-        assert_eq!(P99::of(false, is_wait(200, 100)), P99::Answer);
+        assert_eq!(P99::of(true, is_wait(900, 100), true), P99::Client);
+        assert_eq!(P99::of(true, is_wait(100, 100), false), P99::Client);
+        assert_eq!(P99::of(false, is_wait(201, 100), true), P99::Cpu);
+        assert_eq!(P99::of(false, is_wait(201, 100), false), P99::Wait);
+        assert_eq!(P99::of(false, is_wait(200, 100), true), P99::Answer);
+    }
+
+    #[test]
+    fn the_time_for_which_threads_waited_for_a_cpu_is_a_share_of_theirs() {
+        let ran = |wall_ns: u64, run_queue_ns| {
+            let mut tally = Tally::new(1, 1);
+            (tally.begin_ns, tally.end_ns) = (1, 1 + wall_ns);
+            tally.usage.run_queue_ns = run_queue_ns;
+            tally
+        };
+        assert_eq!(
+            run_queue_share(&[ran(100, Some(5)), ran(100, Some(15))]),
+            Some(0.1)
+        );
+        assert_eq!(
+            run_queue_share(&[ran(100, Some(5)), ran(0, None)]),
+            Some(0.05)
+        );
+        assert_eq!(run_queue_share(&[ran(100, Some(5)), ran(100, None)]), None);
+        assert_eq!(run_queue_share(&[]), None);
+    }
+
+    /// The plan and the figures of an open loop of which 5 of 100 requests were sent 14 ms late, where the
+    /// thread waited for a CPU for this share of the time.
+    fn late(run_queue_share: Option<f64>) -> (Plan, Figures) {
+        let called = ["concurve-load", "redis://127.0.0.1:1", "--sessions", "8"];
+        let plan = Arguments::parse_from(called).plan().unwrap();
+        let pace = Pace::Open {
+            rate_per_second: 100.0,
+            spread: Spread::Constant,
+            backlog_max: 10,
+        };
+        let mut tally = Tally::new(plan.workload.kinds().len(), 8);
+        (tally.begin_ns, tally.end_ns) = (1, 1_000_000_001);
+        for number in 0..100 {
+            let lag_ns = if number < 5 { 14_000_000 } else { 50_000 };
+            tally.end(0, 0, lag_ns + 400_000, Ending::Ok);
+            let sent = tally.sent();
+            sent.lag_ns.record(lag_ns).unwrap();
+            sent.service_ns.record(400_000).unwrap();
+        }
+        (tally.due, tally.late) = (100, 5);
+        tally.usage.run_queue_ns = run_queue_share.map(|it| (it * 1e9) as u64);
+        let figures = Figures::of(&plan, pace, None, vec![tally], None);
+        (plan, figures)
+    }
+
+    #[test]
+    fn the_first_line_says_which_p99_to_report() {
+        for (share, report) in [
+            (
+                Some(0.04),
+                "report 400 µs from sending; 14.4 ms from due is the load's lateness",
+            ),
+            (
+                Some(0.02),
+                "report 14.4 ms from due, mostly the wait until sent",
+            ),
+            (None, "report 14.4 ms from due, mostly the wait until sent"),
+        ] {
+            let (plan, figures) = late(share);
+            let said = text::table(&plan, &figures);
+            let mut lines = said.lines().skip_while(|it| !it.starts_with("answered "));
+            let line = lines.nth(1).unwrap();
+            assert_eq!(line, format!("p99          {report}"), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_advised_to_a_load_that_sent_late_is_what_made_it_late() {
+        for (share, why) in [
+            (Some(0.04), "the load waited for a CPU: "),
+            (
+                Some(0.02),
+                "no session was free: more --sessions, or a lower --rate",
+            ),
+            (
+                None,
+                "no session was free, or the load waited for a CPU: more --sessions, or a lower --rate",
+            ),
+        ] {
+            let (plan, figures) = late(share);
+            let said = figures.sent_late(&plan).unwrap();
+            assert!(said.contains(&format!(" from sending; {why}")), "{said}");
+            assert!(said.split_whitespace().count() <= 45, "{said}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::distribution::{Distribution, Percentile};
-use super::{Figures, LAG_PERCENTILES, P99, percentiles};
+use super::{Figures, LAG_PERCENTILES, P99, P99_PLACE, percentiles};
 use crate::dataset::Verified;
 use crate::plan::{Pace, Plan, Runners, Target};
 use crate::units::{bytes, count, percent, time};
@@ -164,6 +164,7 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
         );
         facts.push(("rate", value));
     }
+    facts.extend(figures.of_p99(plan).map(|it| ("p99", p99(it, figures))));
     if let Pace::Open { .. } = figures.pace {
         let (due, answered) = (number(figures.due), number(total.answered()));
         let skipped = number(all.skipped);
@@ -192,7 +193,6 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
         }
         let value = "counted from when a request was due, but for the row from sending";
         facts.push(("latency", value.to_owned()));
-        facts.extend(figures.of_p99(plan).map(|it| ("p99", p99(it, figures))));
     } else if figures.unanswered > 0 {
         facts.push(("unanswered", format!("{unanswered} at the end")));
     }
@@ -234,15 +234,28 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What makes most of the 99th percentile, and how busy the client was.
+/// Which 99th percentile to report, and what makes most of it.
 fn p99(of: P99, figures: &Figures) -> String {
-    let what = match of {
-        P99::Client => "mostly the load's own",
-        P99::Wait => "mostly the wait until sent",
-        P99::Answer => "mostly the server's, from sending on",
+    let shown = |of: &[Percentile]| bounded(of[P99_PLACE].ns as f64, of[P99_PLACE].is_censored);
+    let due = shown(&figures.percentiles);
+    let sending = || {
+        let sent = figures.sent.as_ref();
+        sent.map_or_else(String::new, |it| shown(&it.percentiles))
     };
-    let busy = figures.busiest_thread_share * 100.0;
-    format!("{what}; client thread {busy:.0} % of a CPU")
+    match of {
+        P99::Client => {
+            format!(
+                "{due} from due, {} from sending: mostly the load's own",
+                sending()
+            )
+        }
+        P99::Cpu => format!(
+            "report {} from sending; {due} from due is the load's lateness",
+            sending()
+        ),
+        P99::Wait => format!("report {due} from due, mostly the wait until sent"),
+        P99::Answer => format!("report {due} from due, mostly the server's, from sending on"),
+    }
 }
 
 fn sessions(plan: &Plan, pace: Pace) -> String {

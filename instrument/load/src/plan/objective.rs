@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::counts::tally::KindTally;
-use crate::units::parse_positive_time;
+use crate::units::{parse_positive_time, time};
 
 /// At most a share of the requests may be bad.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +67,14 @@ impl Objective {
         }
     }
 
+    /// What else may be meant by a limit without a unit, which counts as seconds.
+    pub fn other_unit(&self) -> Option<String> {
+        let ns = self.limit_ns()?;
+        let text = &self.text;
+        let is_bare = text.ends_with(|it: char| !it.is_alphabetic());
+        is_bare.then(|| format!("{text} is {}; did you mean {text}ms?", time(ns as f64)))
+    }
+
     /// The limit on latency, if this is one.
     pub fn limit_ns(&self) -> Option<u64> {
         match self.bad {
@@ -99,6 +107,16 @@ mod tests {
             "q=1ms",
         ] {
             assert!(text.parse::<Objective>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limit_without_a_unit_may_be_meant_in_milliseconds() {
+        let other = |text: &str| text.parse::<Objective>().unwrap().other_unit();
+        let said = other("p99=2").unwrap();
+        assert_eq!(said, "p99=2 is 2.00 s; did you mean p99=2ms?");
+        for text in ["p99=2s", "p99=2ms", "errors=1%"] {
+            assert_eq!(other(text), None, "{text}");
         }
     }
 

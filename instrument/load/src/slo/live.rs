@@ -232,18 +232,17 @@ fn doubted(plan: &Plan, mut found: SearchResult) -> SearchResult {
 fn window_ns(asked: &RateSearch) -> Result<u64, Error> {
     let windows_ns = |ns: u64, windows: u64| ns * (SETTLE + 1) / SETTLE * windows;
     let duration_ns = asked.duration_ns;
-    let longest = asked
-        .objectives
-        .iter()
-        .filter_map(Objective::limit_ns)
-        .max();
-    let least_ns = LIMITS_IN_WINDOW * longest.unwrap_or(0);
+    let limits = || asked.objectives.iter().filter(|it| it.limit_ns().is_some());
+    let longest = limits().max_by_key(|it| it.limit_ns());
+    let least_ns = LIMITS_IN_WINDOW * longest.and_then(Objective::limit_ns).unwrap_or(0);
     let usual_ns = duration_ns / (WINDOWS * (SETTLE + 1) / SETTLE);
     let ns = usual_ns.max(least_ns);
     let needed_ns = windows_ns(ns, WINDOWS_MIN);
     if needed_ns > duration_ns {
+        let meant = longest.and_then(Objective::other_unit);
+        let within = meant.map_or_else(|| "in".to_owned(), |it| format!("{it} In"));
         return Err(Error::Usage(format!(
-            "--slo: in {} there is no time for {WINDOWS_MIN} windows, each {LIMITS_IN_WINDOW} times as long as the longest limit; --duration {:.0}s or more",
+            "--slo: {within} {} there is no time for {WINDOWS_MIN} windows, each {LIMITS_IN_WINDOW} times as long as the longest limit; --duration {:.0}s or more",
             time(duration_ns as f64),
             (needed_ns as f64 / 1e9).ceil()
         )));
@@ -427,6 +426,7 @@ fn judged(rate: f64, counts: &WindowCounts, objectives: &[Objective]) -> Window 
 mod tests {
     use super::*;
     use crate::counts::tally::Tally;
+    use crate::plan::Spread;
     use crate::workload::Ending;
 
     fn judged_alone(tally: &Tally, objectives: &[Objective]) -> Window {
@@ -435,6 +435,28 @@ mod tests {
             &WindowCounts::of(vec![tally.clone()], 0.0),
             objectives,
         )
+    }
+
+    #[test]
+    fn a_limit_that_is_too_long_for_the_duration_is_asked_after_where_it_has_no_unit() {
+        let refused = |objectives: &[&str]| {
+            let asked = RateSearch {
+                objectives: objectives.iter().map(|it| it.parse().unwrap()).collect(),
+                rate: None,
+                spread: Spread::Poisson,
+                backlog_max: 1,
+                warm_up_ns: 0,
+                duration_ns: 10_000_000_000,
+            };
+            window_ns(&asked).unwrap_err().to_string()
+        };
+        let said = refused(&["p99=2", "p50=1s"]);
+        assert!(
+            said.contains("p99=2 is 2.00 s; did you mean p99=2ms? In 10.0 s there"),
+            "{said}"
+        );
+        let said = refused(&["p99=2s", "p50=1"]);
+        assert!(!said.contains("did you mean"), "{said}");
     }
 
     #[test]

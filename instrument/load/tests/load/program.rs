@@ -430,12 +430,16 @@ fn an_open_loop_counts_latency_from_when_a_request_was_due() {
     assert!(said.contains("skipped"));
     let warned = said.lines().find(|it| it.contains(" ms late: p99 is "));
     let warned = warned.unwrap_or_else(|| panic!("{said}"));
-    for text in [
-        " % of the requests were sent over 1 ms late",
-        "no session was free, or the load waited for a CPU: more --sessions, or a lower --rate",
-    ] {
-        assert!(warned.contains(text), "{warned}");
-    }
+    assert!(
+        warned.contains(" % of the requests were sent over 1 ms late"),
+        "{warned}"
+    );
+    // On a busy machine the load waits for a CPU, too.
+    let whys = [
+        "no session was free: more --sessions, or a lower --rate",
+        "the load waited for a CPU: CPUs of its own, or a quiet machine",
+    ];
+    assert!(whys.iter().any(|it| warned.contains(it)), "{warned}");
     assert!(warned.split_whitespace().count() <= 45, "{warned}");
     let schedule = said.lines().find(|it| it.starts_with("schedule "));
     assert!(

@@ -164,6 +164,11 @@ impl Prober {
         }
     }
 
+    /// Is a TCP port awaited?
+    pub fn is_of_port(&self) -> bool {
+        matches!(self.kind, Kind::Tcp { .. })
+    }
+
     /// What the role has not done yet, and what the last attempt met.
     pub fn awaited(&self) -> String {
         let last = match &self.last {

@@ -97,6 +97,22 @@ fn a_command_sees_the_environment_and_the_folder_of_its_role() {
 }
 
 #[test]
+fn where_a_server_listens_instead_is_said() {
+    let (asked, own) = (free_port(), free_port());
+    // Behind a shell: what listens is a child.
+    let script = format!("{} -c \"$0\" {own}; true", python());
+    let mut server = role("server", ["sh", "-c", &script, SERVER]);
+    server["end"] = "serve".into();
+    server["ready_probe"] = json!({"tcp": format!("127.0.0.1:{asked}")});
+    let said = refused(server, 5_000_000_000);
+    let within = format!(
+        "accepted no TCP connection at 127.0.0.1:{asked} (the last attempt: connection refused) within 5 s; \
+         it listens at 127.0.0.1:{own}; "
+    );
+    assert!(said.starts_with(&within), "{said}");
+}
+
+#[test]
 fn a_role_that_is_not_ready_in_time_says_what_was_awaited() {
     let quiet = |probe: Value| {
         let script = "echo 'no configuration' >&2; exec sleep 60";
