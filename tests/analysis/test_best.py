@@ -843,7 +843,7 @@ def test_the_figure_that_is_asked_for_is_answered_by_and_shown(
     if in_doubt:
         assert answer.startswith("No setting is recommended by CPU time: ")
     else:
-        assert answer.startswith("Use n=2 (by CPU time). n=2 is 2.0")
+        assert answer.startswith("Use n=2 (by CPU time); n=1 is worse. n=2 is 2.0")
     assert " by wall time" in answer
     heading = next(line for line in shown if "speed-up" in line)
     assert heading.index("CPU time") < heading.index("speed-up") < heading.index("wall time")

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from concurve.analysis.against_base import Judge
 from concurve.analysis.sentences import sentences
 from concurve.definition.controls import ControlsTemplate
 from concurve.definition.origins import Origins
@@ -171,7 +172,15 @@ def test_a_run_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     said = [
         item.sentence
         for item in sentences(
-            head, replay(plan_of(head), [], "r"), (), (), "complete", (), lambda *_: None, wall
+            head,
+            replay(plan_of(head), [], "r"),
+            (),
+            (),
+            "complete",
+            (),
+            lambda *_: None,
+            Judge(lambda *_: ()),
+            wall,
         )
     ]
     assert any(
