@@ -164,8 +164,9 @@ def test_what_does_not_fit_on_a_screen_is_counted() -> None:
     assert re.search(r"\nmore: concurve show \S+ [^:]*--figures", kept), "told on one line"
 
 
-def slowed(report: Report, by: float = 1.3) -> Report:
-    """The run with speed-ups that its medians do not have, and with more warnings than fit."""
+def slowed(report: Report, by: float = 1.3, length: int = 120) -> Report:
+    """The run with speed-ups that its medians do not have, and with more warnings than fit, each of
+    so many words."""
     base = report.cells[0].indicators["wall_seconds"].value
 
     def moved(cell: CellFindings) -> CellFindings:
@@ -176,7 +177,8 @@ def slowed(report: Report, by: float = 1.3) -> Report:
 
     cells = (report.cells[0], *map(moved, report.cells[1:]))
     long = tuple(
-        Finding(kind="warning", sentence=f"Warning {number}: {'much ' * 120}.") for number in (1, 2)
+        Finding(kind="warning", sentence=f"Warning {number}: {'much ' * length}.")
+        for number in (1, 2)
     )
     sentences = (*report.sentences, *long)
     return msgspec.structs.replace(report, cells=cells, sentences=sentences)
@@ -190,6 +192,14 @@ def test_speed_ups_that_the_medians_do_not_have_are_told_where_lines_are_few() -
     said = " ".join(line.strip() for line in text)
     assert note in said
     assert "--figures, --models" in said, "or the view had room, and this tests nothing"
+
+
+def test_the_last_thing_that_goes_is_that_the_medians_have_other_speed_ups() -> None:
+    """A view with it that takes one line more than a screen has leaves it out."""
+    note = "speed-ups compare neighbouring trials, not these medians"
+    texts = (shown(slowed(sweep("many"), length=length), 80) for length in range(120, 200, 8))
+    first = next(text for text in texts if note not in " ".join(map(str.strip, text)))
+    assert len(first) <= LINES_MAX, "\n".join(first)
 
 
 def test_the_medians_have_other_speed_ups_is_told_without_the_legend() -> None:

@@ -74,12 +74,21 @@ _RELATIVE = ("speedup", "efficiency")
 
 
 def brief(
-    findings: Findings, *, terse: bool = False, counted: bool = True, legend: bool = True
+    findings: Findings,
+    *,
+    terse: bool = False,
+    counted: bool = True,
+    legend: bool = True,
+    apart: bool = True,
 ) -> Section:
     """The table, and what became of cells that are not well. ``counted``: it says how many figures
-    it leaves out; ``legend``: and how to read it. That the medians have other speed-ups is said in
-    any case: who divides them takes the figures for wrong."""
-    said = partial(_legend, findings, terse=terse) if legend else partial(_apart, findings)
+    it leaves out; ``legend``: and how to read it; ``apart``: of that at least that the medians have
+    other speed-ups, as who divides them takes the figures for wrong."""
+    said = None
+    if legend:
+        said = partial(_legend, findings, terse=terse)
+    elif apart:
+        said = partial(_apart, findings)
     table = msgspec.structs.replace(_table(findings, []), terse=terse, legend=said)
     if not counted:
         table = msgspec.structs.replace(table, more="")

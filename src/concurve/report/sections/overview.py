@@ -135,10 +135,11 @@ class Told(Enum):
 class Room(NamedTuple):
     """How many answers and warnings a view has room for, and whether it has some for all that is
     known of why no cause is named and for the names of figures that it leaves out (``doubts``), for
-    how many these are (``figures``), for the legend of the table, and for how much of what limits
-    the run (``limits``). A view for few answers has those of all conditions, where these are few,
-    in short. What limits the run is half of the answer: each view says it, with its evidence as
-    long as anything else can be left out."""
+    how many these are (``figures``), for the legend of the table, for how much of what limits the
+    run (``limits``), for the count of rejected trials (``rejects``), and for the note that
+    speed-ups are not ratios of the medians (``apart``). A view for few answers has those of all
+    conditions, where these are few, in short. What limits the run is half of the answer: each view
+    says it, with its evidence as long as anything but that note can be left out."""
 
     answers: int
     warnings: int
@@ -147,9 +148,12 @@ class Room(NamedTuple):
     legend: bool = True
     limits: Told = Told.WHOLE
     rejects: bool = True
+    apart: bool = True
 
 
 _ALL = 1_000_000
+
+_LEAST = Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.CAUSE, rejects=False)
 
 #: What a brief view says, and what it leaves out, one after the other, to fit on a screen.
 ROOMS = (
@@ -162,7 +166,8 @@ ROOMS = (
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.COST),
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE),
     Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.EVIDENCE, rejects=False),
-    Room(1, 1, doubts=False, figures=False, legend=False, limits=Told.CAUSE, rejects=False),
+    _LEAST,
+    _LEAST._replace(apart=False),
 )
 
 

@@ -114,7 +114,13 @@ def brief_sections(
     yield overview.answers(findings, limits, room)
     # All of them follow.
     counted = room.figures and Topic.FIGURES not in topics
-    table = figures.brief(findings, terse=not room.doubts, counted=counted, legend=room.legend)
+    table = figures.brief(
+        findings,
+        terse=not room.doubts,
+        counted=counted,
+        legend=room.legend,
+        apart=room.apart,
+    )
     said = overview.warnings(
         findings,
         room,
