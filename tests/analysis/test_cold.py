@@ -97,6 +97,17 @@ def test_what_is_no_cold_start_is_not_told(engine: ReadingFromDisk) -> None:
     assert said_of(engine) == []
 
 
+def test_a_reading_that_later_trials_lack_is_not_taken_for_none() -> None:
+    class Lacking(ReadingFromDisk):
+        def run(self, spec: TrialSpec) -> bytes:
+            record = json.loads(super().run(spec))
+            if not self.is_first(spec):
+                del record["roles"][0]["usage"]["major_faults"]
+            return json.dumps(record).encode()
+
+    assert said_of(Lacking((300, 0))) == []
+
+
 def test_few_later_trials_tell_nothing() -> None:
     assert said_of(ReadingFromDisk((300, 50)), repeats=3) == []
     assert said_of(ReadingFromDisk((300, 50)), repeats=4)

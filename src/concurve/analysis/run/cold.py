@@ -14,7 +14,7 @@ from concurve import words
 from concurve.analysis.records import StoredRecord
 from concurve.analysis.run.tables import Table
 from concurve.analysis.sentences.naming import name
-from concurve.definition.measured import MEASURED
+from concurve.definition.measured import better_of
 from concurve.definition.study import Study
 from concurve.findings.run import Finding
 from concurve.planning.plan import Plan
@@ -31,17 +31,26 @@ _BLOCK_BYTES = 512
 
 
 class _Reads(NamedTuple):
-    """What the processes of a trial read from disk."""
+    """What the processes of a trial read from disk, by the readings that it has: the role and the
+    counter of each."""
 
     faults: int
     bytes: int
+    readings: frozenset[tuple[str, str]]
 
     @classmethod
     def of(cls, record: TrialRecord) -> _Reads:
-        usages = [role.usage for role in record.roles]
+        faults = {role.name: role.usage.major_faults for role in record.roles}
+        blocks = {role.name: role.usage.block_inputs for role in record.roles}
         return cls(
-            sum(usage.major_faults or 0 for usage in usages),
-            _BLOCK_BYTES * sum(usage.block_inputs or 0 for usage in usages),
+            sum(value or 0 for value in faults.values()),
+            _BLOCK_BYTES * sum(value or 0 for value in blocks.values()),
+            frozenset(
+                (role, counter)
+                for counter, values in (("faults", faults), ("blocks", blocks))
+                for role, value in values.items()
+                if value is not None
+            ),
         )
 
     @property
@@ -49,15 +58,10 @@ class _Reads(NamedTuple):
         """May it be that of a cold start?"""
         return self.faults >= _FAULTS_MIN or self.bytes >= _BYTES_MIN
 
-    def is_beyond(self, later: _Reads) -> bool:
-        """Is it much, and clearly more than the most that later trials read?"""
-        faults = self.faults >= max(_FAULTS_MIN, _TIMES_MIN * later.faults)
-        return faults or self.bytes >= max(_BYTES_MIN, _TIMES_MIN * later.bytes)
-
-    @property
-    def megabytes(self) -> str:
-        """The bytes in words."""
-        return f"{self.bytes / 1e6:,.0f} MB"
+    def is_beyond(self, faults: int, read: int) -> bool:
+        """Is it much, and clearly more than so many faults, or so many bytes?"""
+        is_faulting = self.faults >= max(_FAULTS_MIN, _TIMES_MIN * faults)
+        return is_faulting or self.bytes >= max(_BYTES_MIN, _TIMES_MIN * read)
 
 
 class ColdStarts:
@@ -68,7 +72,7 @@ class ColdStarts:
     def __init__(
         self, used: Mapping[int, Sequence[TrialKey]], tables: Sequence[Table], study: Study
     ) -> None:
-        better = _better(study)
+        better = better_of(study, study.primary)
         self._keys = {
             cell: list(keys[: _LATER_MAX + 1])
             for cell, keys in used.items()
@@ -97,34 +101,35 @@ class ColdStarts:
 
     def found(self, plan: Plan) -> tuple[Finding, ...]:
         """One sentence for all cells that began cold, with the reads of the worst."""
-        cold = {}
+        cold: dict[int, tuple[_Reads, int, int]] = {}
         for cell, keys in self._keys.items():
-            if all(key in self._reads for key in keys):
-                first, *later = (self._reads[key] for key in keys)
-                most = _Reads(max(it.faults for it in later), max(it.bytes for it in later))
-                if first.is_beyond(most):
-                    cold[cell] = (first, most)
+            if not all(key in self._reads for key in keys):
+                continue
+            first, *later = (self._reads[key] for key in keys)
+            # A reading that a trial lacks is not 0: such trials are not compared.
+            if any(it.readings != first.readings for it in later):
+                continue
+            faults, read = max(it.faults for it in later), max(it.bytes for it in later)
+            if first.is_beyond(faults, read):
+                cold[cell] = (first, faults, read)
         if not cold:
             return ()
-        worst = max(cold, key=lambda cell: cold[cell][0])
-        first, most = cold[worst]
+        worst = max(cold, key=lambda cell: cold[cell][0].faults)
+        first, faults, read = cold[worst]
         where = name(plan, plan.cells[worst].parameters)
         more = len(cold) - 1
         others = f" (as in {words.count(more, 'other cell')})" if more else ""
         said = (
             f"The first trial of {where} was a cold start, and the worst of its cell{others}: "
-            f"{words.count(first.faults, 'major fault')} and {first.megabytes} from disk, against "
-            f"at most {most.faults:,} and {most.megabytes} in later ones. It counts; a new run "
-            "finds the files in memory."
+            f"{words.count(first.faults, 'major fault')} and {_megabytes(first.bytes)} from disk, "
+            f"against at most {faults:,} and {_megabytes(read)} in later ones. It counts; a new "
+            "run finds the files in memory."
         )
         return (Finding(kind="warning", sentence=said),)
 
 
-def _better(study: Study) -> str:
-    """Which direction of the primary figure is better."""
-    asked = next((it.better for it in study.indicators if it.name == study.primary), "neither")
-    known = MEASURED.get(study.primary)
-    return known.better if asked == "neither" and known is not None else asked
+def _megabytes(read: int) -> str:
+    return f"{read / 1e6:,.0f} MB"
 
 
 def _begins_worst(figures: Sequence[float], trials: int, better: str) -> bool:
