@@ -16,6 +16,7 @@ import pytest
 from rich.cells import cell_len
 
 import concurve
+from concurve.analysis.run import findings_of
 from concurve.assemble import report_of
 from concurve.brief import figures_of
 from concurve.cli import main
@@ -344,6 +345,17 @@ def test_runs_of_a_fixed_time_that_count_nothing_are_not_compared(store: Store) 
     assert any("wall time does not compare the cells" in note for note in found.notes)
     counted = explained(store, make, rules=rules, work_amount="unknown")
     assert counted.cells[-1].base == {"threads": 1}, "wall time compares who did the same work"
+
+
+def test_runs_whose_work_seems_to_grow_are_compared(store: Store) -> None:
+    """Threads that spin for a lock use CPU time in proportion to their number, too."""
+    rules = msgspec.structs.replace(NOT_AGAIN, repeats_min=3, repeats_max=3)
+    work = [thread(1.0)]
+    run = run_of(store, lambda n: record(role(work * n, None)), rules=rules, work_amount="unknown")
+    assert not findings_of(store, store.find_run(run)).throughput, "wall time compares nothing"
+    found = explaining.explain_run(store, store.find_run(run))
+    assert found.cells[-1].base == {"threads": 1}
+    assert any("reports no operations" in note for note in found.notes)
 
 
 def test_a_worker_s_unit_of_work_counts_where_the_work_scales(store: Store) -> None:

@@ -77,12 +77,14 @@ class Speed(NamedTuple):
 class Ground(NamedTuple):
     """``indicator``: by which settings are compared. ``doubt``: why none is recommended.
     ``speed``: by what speed-ups are measured; ``None`` where nothing compares the cells. ``said``:
-    what was recognised, and how to overrule it."""
+    what was recognised, and how to overrule it. ``is_of_fixed_time``: nothing compares them, as the
+    program decides for how long it runs."""
 
     indicator: IndicatorInfo
     doubt: str
     speed: Speed | None
     said: tuple[Finding, ...] = ()
+    is_of_fixed_time: bool = False
 
     @property
     def throughput(self) -> str:
@@ -134,7 +136,9 @@ def ground_of(
         return Ground(known[EACH], "", speed, (_switched(unequal, known[EACH]),))
     if directed:
         return Ground(directed[0], "", speed, (_switched(unequal, directed[0]),))
-    return Ground(asked, unequal.says, None, (_remedy(head, plan, unequal, known),))
+    is_of_fixed_time = unequal.kind in ("fixed time", "unread")
+    said = (_remedy(head, plan, unequal, known),)
+    return Ground(asked, unequal.says, None, said, is_of_fixed_time)
 
 
 def following_wall(tables: Sequence[Table]) -> tuple[str, ...]:

@@ -318,15 +318,16 @@ _NAMES = {"network": "network", "poll": "in poll or epoll", "pipe": "pipe"}
 CLIENT_USED_UP = "the load cannot ask for more: give it more threads, or run several loads"
 
 
-#: A client none of whose threads uses so much of a CPU is not shown to be the limit.
-CLIENT_BUSY_MIN = 0.5
+#: A client none of whose threads uses so much of a CPU is not accused beside a server that does: of
+#: two that are hardly busy, it is most likely the client that lets time pass.
+BUSY_MIN = 0.5
 
 
 def _client(case: Case, words: str, kind: str) -> Verdict:
     """What a server waits for outside: its clients, or what its own sessions have locked, for which
     some wait as for a client (PostgreSQL). It is the clients where they are used up, sleep, or are
-    a single session, which waits for no other. A client that is hardly busy is not accused: then
-    the cause is not found."""
+    a single session, which waits for no other. A client that is hardly busy is not accused where
+    the server works: then the cause is not found."""
     found = client_roles(case)
     if not found:
         return Verdict("client", f"{words}the client ({kind})")
@@ -350,7 +351,7 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
         "decides: its rate with more sessions, and of a database its own list of what its sessions "
         f"wait for{_idle_beside(case.cell, cpus)}"
     )
-    if busiest < CLIENT_BUSY_MIN:
+    if busiest < BUSY_MIN <= _cpus_of(case.cell):
         return Verdict("none", said, either_way="waiting for the client or for locks")
     return Verdict("client", said, either="lock")
 
@@ -360,10 +361,16 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
 IDLE_SERVER_CPUS_MAX, CLIENT_TIMES_MIN = 0.02, 5.0
 
 
+def _cpus_of(cell: Breakdown) -> float:
+    """How many CPUs its active threads use, as a mean; 0 where the time of an operation is not
+    known."""
+    wall = cell.per_operation("wall_ns")
+    return cell.mean("cpu") / wall if wall else 0.0
+
+
 def _idle_beside(cell: Breakdown, client_cpus: float) -> str:
     """What to check where the server hardly works while its client does; else empty."""
-    wall = cell.per_operation("wall_ns")
-    cpus = cell.mean("cpu") / wall if wall else 0.0
+    cpus = _cpus_of(cell)
     if cpus > IDLE_SERVER_CPUS_MAX or client_cpus < CLIENT_TIMES_MIN * cpus:
         return ""
     return (

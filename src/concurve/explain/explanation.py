@@ -409,10 +409,10 @@ def _cell(
 
 def _are_compared(findings: Findings, own: Breakdown) -> bool:
     """Does what an operation takes compare the cells? Not where nothing counts operations and the
-    wall time compares nothing: of a run of fixed time, or of more work, nothing is lost where it
-    takes more thread time."""
+    program runs for a fixed time: nothing is lost where that takes more thread time. Where the work
+    seems to grow they are compared, since threads that spin for a lock look alike."""
     is_of_run = any(account.counted == "run" for account in own.accounts)
-    return bool(findings.throughput) or not is_of_run
+    return not (findings.is_of_fixed_time and is_of_run)
 
 
 #: What stands in place of a loss where the cells are not compared.
@@ -597,7 +597,7 @@ def _notes(
     notes = []
     if counted == "units":
         notes.append("The work scales: each worker counts as one operation, as in the table.")
-    if counted == "run" and findings.throughput:
+    if counted == "run" and not findings.is_of_fixed_time:
         notes.append(
             "The program reports no operations, so a whole run counts as one: if its work grows "
             "with a factor, so does its time, and that is no loss. Report the indicator "

@@ -164,7 +164,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """What the stored figures of a run say, cell by cell. ``asked`` names the indicators that the
     study or the command line asked for by name, the primary one included; ``extracted`` those that
     are read out of the output, ``failures`` those that count failures of the load. ``throughput``
-    is the rate by which the cells compare, empty where nothing compares them."""
+    is the rate by which the cells compare, empty where nothing compares them;
+    ``is_of_fixed_time``: that is so because the program decides for how long it runs."""
 
     run: RunInfo
     question: str
@@ -176,6 +177,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     extracted: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     throughput: str = "rate_per_second"
+    is_of_fixed_time: bool = False
     cells: tuple[CellFindings, ...]
     sentences: tuple[Finding, ...]
     rejects: tuple[Reject, ...]

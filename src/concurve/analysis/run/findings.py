@@ -349,6 +349,7 @@ def analyse(
         extracted=tuple(extract.name for extract in head.study.extracts),
         failures=tuple(count.name for count in failure_counts(head.study)),
         throughput=ground.throughput,
+        is_of_fixed_time=ground.is_of_fixed_time,
         indicators=indicators,
         cells=cells,
         sentences=_in_order(said),
