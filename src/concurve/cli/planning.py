@@ -163,9 +163,12 @@ def _bases(plan: Plan) -> list[str]:
 
 def _trials(plan: Plan) -> str:
     rules, cells = plan.rules, len(plan.cells)
+    further = ""
+    if rules.most > rules.repeats_max:
+        further = f"; to {rules.most} each if it takes them to tell which setting to use"
     return (
         f"{words.count(cells, 'cell')} × {rules.repeats_min} to {rules.repeats_max} = "
-        f"{cells * rules.repeats_min} to {cells * rules.repeats_max}"
+        f"{cells * rules.repeats_min} to {cells * rules.repeats_max}{further}"
     )
 
 

@@ -135,7 +135,8 @@ class Rules(_Frozen, frozen=True):
     """How many trials: two stages between bounds.
 
     ``precision`` is the half-width of the 95 % interval aimed at, relative to the centre;
-    ``repeats_min`` the size of the pilot, ``repeats_max`` the cap a cell;
+    ``repeats_min`` the size of the pilot, ``repeats_max`` the cap a cell; ``choosing_max`` the cap
+    where the pilot does not tell which setting to use, 0 for no other one;
     ``time_allowed_seconds`` the cap a run; ``timeout_seconds`` the limit of one trial. Stored heads
     leave out what is as here, so the values here never change; :data:`DEFAULT_RULES` may.
     """
@@ -147,10 +148,16 @@ class Rules(_Frozen, frozen=True):
     timeout_seconds: float | None = None
     redo_max: int = 2
     redo_share: float = 0.2
+    choosing_max: int = 0
+
+    @property
+    def most(self) -> int:
+        """The trials that a cell has at most."""
+        return max(self.repeats_max, self.choosing_max)
 
 
 DEFAULT_RULES: dict[EffortName, Rules] = {
-    "quick": Rules(precision=0.05, repeats_max=10, time_allowed_seconds=120.0),
+    "quick": Rules(precision=0.05, repeats_max=10, time_allowed_seconds=120.0, choosing_max=60),
     "normal": Rules(repeats_min=8),
     "rigorous": Rules(
         precision=0.01, repeats_min=15, repeats_max=200, time_allowed_seconds=24 * 3600.0

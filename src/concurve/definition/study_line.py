@@ -406,6 +406,7 @@ def rules_from_options(
     rules: dict[str, Any] = {}
     if repeats is not None:
         rules["repeats_min"], rules["repeats_max"] = parse_repeats(repeats)
+        rules["choosing_max"] = 0
     if precision is not None:
         rules["precision"] = parse_share(precision, "--precision")
     if timeout is not None:

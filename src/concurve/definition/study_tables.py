@@ -511,6 +511,7 @@ def _given(layer: RulesTable, place: Callable[[str], str]) -> dict[str, Any]:
         if len(bounds) != 2:
             raise StudyError(f"{place('repeats')} {bounds}", "the least and the greatest: [5, 30]")
         given["repeats_min"], given["repeats_max"] = bounds
+        given["choosing_max"] = 0
     if layer.time_allowed is not None:
         given["time_allowed_seconds"] = parse_duration(layer.time_allowed, place("time_allowed"))
     if layer.timeout is not None:

@@ -56,7 +56,7 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
         return Forecast(
             block,
             block * rules.repeats_min,
-            min(block * rules.repeats_max, rules.time_allowed_seconds),
+            min(block * rules.most, rules.time_allowed_seconds),
             row.id,
         )
     return None

@@ -3,7 +3,8 @@
 Each block goes through all cells in a randomised order, to the end: a cell that is precise enough
 runs on beside those that are not, so that ratios have both sides in each block. The pilot is
 ``repeats_min`` blocks. Then the second stage sets once, from the pilot's intervals, how many blocks
-follow: as many as the least precise cell needs, up to ``repeats_max``; nothing is looked at again.
+follow: as many as the least precise cell needs, up to ``repeats_max``, or as many as it takes to
+tell which setting to use, up to ``choosing_max``; nothing is looked at again.
 
 A trial is redone for a cause that was read, at the end of its block, at most ``redo_max`` times;
 disturbed trials together may cost ``redo_share`` of the pilot's, more while one in six that were
@@ -35,8 +36,13 @@ from concurve import words
 from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.planning.plan import Plan, describe
-from concurve.planning.second_stage import trials_needed, trials_needed_by_mean
+from concurve.planning.second_stage import (
+    trials_needed,
+    trials_needed_by_mean,
+    trials_to_choose,
+)
 from concurve.readings.contamination import MACHINE_WIDE
+from concurve.stats.blocks import Blocks
 from concurve.stats.moments import median, median_deviation
 from concurve.store.rows import Outcome, Outcomes, TrialKey
 from concurve.store.run_head import EARNING_PROTOCOL, ENDING_PROTOCOL, FIRST_PROTOCOL
@@ -55,6 +61,9 @@ NOBODYS = (CUT, LOST)
 #: quiet: while one in six of them does, a run goes on redoing. What disturbs comes in bursts, so
 #: the first ones often fail together. On a machine that is never quiet it soon ends.
 REDOS_EARNED = 6
+
+#: Of fewer blocks in which all cells are quiet the spread is not known.
+_QUIET_MIN = 3
 
 #: So many names of cells that were not measured are given.
 _NAMES_MOST = 12
@@ -80,6 +89,7 @@ class StopReason(Enum):
 
     PRECISION = "enough for the spread"
     FIXED = "number of trials fixed"
+    CHOICE = "to tell the best settings apart"
     CAP = "cap of {} trials"
     TIME = "time allowance"
     ERRORS = "skipped after a second program error"
@@ -200,7 +210,7 @@ class Protocol:
 
     def may_grow(self) -> bool:
         """Will the spread of the pilot, which is not complete, set how many trials follow?"""
-        if self.rules.repeats_min == self.rules.repeats_max:
+        if self.rules.repeats_min == self.rules.most:
             return False
         return any(cell.stop is None and not cell.skipped for cell in self.cells)
 
@@ -501,8 +511,41 @@ class Protocol:
             cell.stop = StopReason.PRECISION if cell.needed <= high else StopReason.CAP
         if not self._is_first:
             blocks = max((cell.target for cell in cells), default=low)
+            to_choose = self._blocks_to_choose()
             for cell in cells:
-                cell.target = blocks
+                cell.target = max(blocks, to_choose)
+                if to_choose > blocks:
+                    cell.stop = StopReason.CHOICE
+
+    def _blocks_to_choose(self) -> int:
+        """So many blocks until it is told which setting to use, as far as the time allowance has
+        room; 0 where the rules ask for none, or where there is room for less than half of them."""
+        most = self.rules.choosing_max
+        if not most:
+            return 0
+        quiet = {
+            index: values
+            for index, cell in enumerate(self.cells)
+            if not cell.skipped and (values := self._quiet(index))
+        }
+        pilot = self.rules.repeats_min
+        common = len(set.intersection(*map(set, quiet.values()))) if quiet else 0
+        wanted = trials_to_choose(self.plan, quiet) if common >= _QUIET_MIN else None
+        if not wanted:
+            return 0
+        block_seconds = sum(map(self._expected, quiet))
+        blocks = math.ceil(wanted * pilot / common)
+        left = self.plan.allowed_at_start - self.elapsed
+        room = min(most, pilot + int(left / block_seconds)) if block_seconds else most
+        return min(blocks, room) if 2 * room >= blocks else 0
+
+    def _quiet(self, index: int) -> Blocks:
+        """The values of a cell by block, without those that other processes may have disturbed."""
+        return {
+            block: value
+            for block, (attempt, value) in sorted(self.cells[index].used.items())
+            if TrialKey(index, block, attempt) not in self.doubtful
+        }
 
     def _complete_reason(self) -> str:
         capped = sum(cell.stop is StopReason.CAP for cell in self.cells)
@@ -512,7 +555,9 @@ class Protocol:
             parts.append(f"{capped} of {len(self.cells)} cells at the cap of trials")
         if skipped:
             parts.append(f"{skipped} of {len(self.cells)} cells skipped")
-        fixed = self.rules.repeats_min == self.rules.repeats_max
+        if any(cell.stop is StopReason.CHOICE for cell in self.cells):
+            parts.append("enough to tell the best settings apart")
+        fixed = self.rules.repeats_min == self.rules.most
         return "; ".join(parts) or (
             "all trials done" if fixed else "enough for the spread of every cell"
         )
@@ -557,7 +602,8 @@ class Protocol:
 
     def _stop_for_time(self) -> Stop:
         for cell in self.cells:
-            enough = cell.target if cell.needed is None else min(cell.needed, cell.target)
+            is_by_spread = cell.needed is not None and cell.stop is not StopReason.CHOICE
+            enough = min(cell.needed or 0, cell.target) if is_by_spread else cell.target
             if not cell.skipped and len(cell.used) < enough:
                 cell.stop = StopReason.TIME
         self.stop = Stop("time", f"{self._time_was_up()}{self._not_measured()}")

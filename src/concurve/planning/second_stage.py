@@ -1,12 +1,19 @@
-"""How many trials a precision needs: from a pilot, and beforehand for an assumed spread."""
+"""How many trials a precision needs: from a pilot, and beforehand for an assumed spread. How many
+it takes to tell which setting to use: from a pilot."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
+from concurve.definition.measured import better_of
 from concurve.definition.study import Rules
-from concurve.stats.centre import centre_estimate
+from concurve.planning.plan import Cell, Plan
+from concurve.stats.best import RIVALS_MAX, best_set, gap, trials_to_place
+from concurve.stats.blocks import Blocks
+from concurve.stats.centre import centre_estimate, staged
 from concurve.stats.moments import mean, stdev, t_quantile
+from concurve.terms import Level
 
 #: The interval of a median varies between samples of the same program, by a fifth at 25 trials, and
 #: so does that of the pilot. With this margin, 95 % of the runs reach their precision
@@ -38,6 +45,42 @@ def trials_needed(values: list[float], rules: Rules) -> int:
     margin = 1.0 if len(values) <= FEW else MARGIN
     root = min(margin * reached / rules.precision, _ROOT_OF_TRIALS_MOST)
     return max(rules.repeats_min, math.ceil(len(values) * root**2))
+
+
+def trials_to_choose(plan: Plan, columns: Mapping[int, Blocks]) -> int | None:
+    """Trials of each cell that tell which setting to use, with a power of 80 %, by a pilot; 0 where
+    it tells that, or nothing is to be chosen; ``None`` where no number of trials tells.
+
+    ``columns`` has the values of each cell by block. Among the cells of equal conditions, the
+    settings that are not told from the best are to be shown as good as it, or worse. Only spreads
+    and distances of the pilot set the number, which is not looked at again.
+    """
+    better = better_of(plan.study, plan.study.primary)
+    if better == "neither":
+        return 0
+    groups: dict[tuple[Level, ...], list[Blocks]] = {}
+    for index, values in columns.items():
+        groups.setdefault(_conditions(plan, plan.cells[index]), []).append(values)
+    found = [_to_choose_among(group, better == "lower") for group in groups.values()]
+    known = [number for number in found if number is not None]
+    return max(known, default=0) if len(known) == len(found) else None
+
+
+def _conditions(plan: Plan, cell: Cell) -> tuple[Level, ...]:
+    return tuple(cell.parameters[name] for name in plan.study.conditions)
+
+
+def _to_choose_among(cells: Sequence[Blocks], is_lower: bool) -> int | None:
+    """The same of the settings of one group."""
+    if len(cells) < 2:
+        return 0
+    best = best_set(cells, is_lower, is_staged=True)
+    others = [index for index in best.ranking if index in best.members and index != best.leader]
+    gaps = [gap(cells[best.leader], cells[index]) for index in others[:RIVALS_MAX]]
+    found = [each for each in gaps if each is not None and each.is_of_centres]
+    if len(found) < len(gaps):
+        return None
+    return trials_to_place(found, 2 * staged(0.95, is_staged=True) - 1)
 
 
 def trials_needed_by_mean(values: list[float], rules: Rules) -> int:

@@ -12,7 +12,7 @@ from concurve.stats.blocks import Blocks, block_ratio, log_ratios
 from concurve.stats.centre import centre, centre_estimate, staged
 from concurve.stats.comparison import EFFECT
 from concurve.stats.moments import growth, stdev
-from concurve.stats.power import trials_to_tell
+from concurve.stats.power import POWER, trials_to_tell
 from concurve.stats.serial import stretched, stretched_rows
 from concurve.stats.signed_ranks import Ranked, p_values_above, ranked
 
@@ -409,6 +409,15 @@ class Gap(NamedTuple):
         if self.unit is None:
             return growth(apart) - 1
         return apart / self.unit if self.unit else math.copysign(math.inf, apart) if apart else 0.0
+
+
+def trials_to_place(gaps: Sequence[Gap], confidence: float) -> int | None:
+    """Trials of each setting that would place all these distances (:meth:`Gap.trials_to_place`),
+    by :data:`ALIKE`, together with a power of 80 %; ``None`` where one of them cannot be."""
+    power = 1 - (1 - POWER) / max(1, len(gaps))
+    wanted = [each.trials_to_place(ALIKE, confidence, power) for each in gaps]
+    known = [number for number in wanted if number is not None]
+    return max(known, default=0) if len(known) == len(wanted) else None
 
 
 def gap(first: Blocks, second: Blocks, resolutions: tuple[float, float] = (0.0, 0.0)) -> Gap | None:

@@ -20,10 +20,19 @@ from concurve.findings.best import BestFinding, Disagreement, GivenBack, Undistu
 from concurve.findings.repeats import repeats_options
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
-from concurve.stats.best import ALIKE, RIVALS_MAX, BestSet, Gap, best_set, choose, gap
+from concurve.stats.best import (
+    ALIKE,
+    RIVALS_MAX,
+    BestSet,
+    Gap,
+    best_set,
+    choose,
+    gap,
+    trials_to_place,
+)
 from concurve.stats.blocks import Blocks, block_ratio
 from concurve.stats.centre import centre, staged
-from concurve.stats.power import POWER, TOO_COARSE
+from concurve.stats.power import TOO_COARSE
 from concurve.terms import IndicatorInfo, Level, joined_levels
 
 #: A smaller relative difference between the best two settings is not looked for.
@@ -351,12 +360,10 @@ def _decide_open(
     have = min(len(item.ranked.values) for item in found)
     if have < _BLOCKS_TOLD_MIN:
         return asked.after_few(have), None
-    power = 1 - (1 - POWER) / len(found)
-    wanted = [item.trials_to_place(ALIKE, confidence, power) for item in found]
-    known = [number for number in wanted if number is not None]
-    if len(known) < len(wanted):
+    wanted = trials_to_place(found, confidence)
+    if wanted is None:
         return "the trials spread too much for more of them to decide", None
-    trials = asked.at_least(max(known))
+    trials = asked.at_least(wanted)
     many = f"about {words.count(trials, 'trial')} of each would decide"
     options = asked.options(trials)
     if left:
