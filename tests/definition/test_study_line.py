@@ -313,6 +313,7 @@ def test_rules_from_options() -> None:
     assert rules_from_options("3..4", "10%", "2s", "1m") == {
         "repeats_min": 3,
         "repeats_max": 4,
+        "choosing_max": 0,
         "precision": 0.1,
         "timeout_seconds": 2.0,
         "time_allowed_seconds": 60.0,
