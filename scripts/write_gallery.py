@@ -313,10 +313,10 @@ SUBJECTS = (
          "-c", "{clients}", "-j", "1", "-T", "1", "postgres"),
         "All clients update the same row, and commits do not wait for the disk.",
         "Eight servers and their client work on two CPUs, so CPUs are waited for, and the time of "
-        "an operation shows how long. How long the row is waited for is not known from outside: a "
-        "server waits for the transaction that has changed it in the same call in which it waits "
-        "for its client. So the share of `client` holds both, and is the most that the row can "
-        "cost. `pg_stat_activity` tells them apart, with `Lock`, `transactionid` and `tuple`.",
+        "an operation shows how long. A server waits for the transaction that has changed the row "
+        "in the same call in which it waits for its client, but at an epoll instance without a "
+        "socket: how long is the share of wake-ups from inside. `pg_stat_activity` says the same, "
+        "with `Lock`, `transactionid` and `tuple`.",
     ),
     Subject(
         "mariadb-hot-row",

@@ -33,6 +33,44 @@ pub fn by_mode(mode: u32, device: u64) -> Kind {
     }
 }
 
+/// The descriptors that an epoll instance watches, by its `/proc/PID/fdinfo/N`.
+pub fn watched(information: &str) -> impl Iterator<Item = u32> {
+    let number = |line: &str| {
+        let fields = line.strip_prefix("tfd:")?;
+        fields.split_whitespace().next()?.parse().ok()
+    };
+    information.lines().filter_map(number)
+}
+
+/// What an epoll instance watches: the link of a descriptor, and the process holds the other end, if it is a pipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    pub link: String,
+    pub is_own_pipe: bool,
+}
+
+/// What a thread waits for at an epoll instance that watches these; none where one is not known. An eventfd, a
+/// signalfd and a pipe to oneself are how threads and processes wake one another. A pipe from others may stand
+/// beside: that of a parent whose end is to be noticed. By itself it may be an input, and a timer is no wake-up.
+pub fn of_epoll(watched: impl IntoIterator<Item = Option<Watched>>) -> Kind {
+    let mut wakes = false;
+    for it in watched {
+        let Some(Watched { link, is_own_pipe }) = it else {
+            return Kind::Poll;
+        };
+        match link.as_str() {
+            "anon_inode:[eventfd]" | "anon_inode:[signalfd]" => wakes = true,
+            "anon_inode:[timerfd]" => {}
+            link if link.starts_with("pipe:") => wakes |= is_own_pipe,
+            _ => return Kind::Poll,
+        }
+    }
+    match wakes {
+        true => Kind::WakeUp,
+        false => Kind::Poll,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +93,47 @@ mod tests {
         let device = |major| libc::makedev(major, 3);
         assert_eq!(by_mode(libc::S_IFCHR, device(136)), Kind::Pipe);
         assert_eq!(by_mode(libc::S_IFCHR, device(1)), Kind::Other);
+    }
+
+    #[test]
+    fn an_epoll_instance_lists_what_it_watches() {
+        let text = "pos:\t0\nflags:\t02000002\nmnt_id:\t15\nino:\t2065\ntfd:        6 events: \
+            80000019 data:     55b191470568  pos:0 ino:811 sdev:f\ntfd:       12 events:       19 \
+            data:                0  pos:0 ino:96 sdev:e\n";
+        assert_eq!(watched(text).collect::<Vec<_>>(), [6, 12]);
+        assert_eq!(watched("pos:\t0\ntfd: x\n").next(), None);
+    }
+
+    #[test]
+    fn who_watches_no_socket_waits_to_be_woken() {
+        let (signal, event) = ("anon_inode:[signalfd]", "anon_inode:[eventfd]");
+        let (pipe, timer) = ("pipe:[3]", "anon_inode:[timerfd]");
+        let watched = |link: &str, is_own_pipe| {
+            Some(Watched {
+                link: link.into(),
+                is_own_pipe,
+            })
+        };
+        let of = |links: &[&str]| of_epoll(links.iter().map(|it| watched(it, false)));
+        // PostgreSQL at its latch, and for its client.
+        assert_eq!(of(&[signal, pipe]), Kind::WakeUp);
+        assert_eq!(of(&[signal, pipe, "socket:[7]"]), Kind::Poll);
+        assert_eq!(of(&[event]), Kind::WakeUp);
+        assert_eq!(of(&[event, timer]), Kind::WakeUp);
+        assert_eq!(of(&[timer]), Kind::Poll);
+        assert_eq!(of(&[pipe]), Kind::Poll, "it may be its input");
+        assert_eq!(of(&[event, "/dev/fuse"]), Kind::Poll);
+        assert_eq!(of(&[event, "anon_inode:[io_uring]"]), Kind::Poll);
+        assert_eq!(of(&[]), Kind::Poll);
+        assert_eq!(of_epoll([watched(event, false), None]), Kind::Poll);
+        // PostgreSQL up to 13 wakes its sessions by a pipe that each has to itself.
+        assert_eq!(
+            of_epoll([watched(pipe, true), watched("pipe:[4]", false)]),
+            Kind::WakeUp
+        );
+        assert_eq!(
+            of_epoll([watched(pipe, true), watched("socket:[7]", false)]),
+            Kind::Poll
+        );
     }
 }

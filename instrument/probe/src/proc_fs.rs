@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::descriptor::Watched;
 use crate::proc_stat::CpuTicks;
 use crate::psi::Pressure;
 use crate::schedstat::Schedstat;
@@ -19,6 +20,8 @@ use crate::{
 
 /// No process has so many ancestors.
 const GENERATIONS_MAX: usize = 4096;
+/// Who watches more descriptors than this waits for clients: nobody has so many ways to be woken.
+const WAKE_UPS_MAX: usize = 8;
 
 /// A `/proc` file system.
 #[derive(Debug, Clone)]
@@ -232,6 +235,33 @@ impl ProcFs {
         descriptor::by_link(&link.to_string_lossy()).or_else(|| {
             let file = fs::metadata(&path).ok()?;
             Some(descriptor::by_mode(file.mode(), file.rdev()))
+        })
+    }
+
+    /// What a thread waits for at this epoll instance of a process; none if that is not readable.
+    pub fn epoll_kind(&self, pid: u32, number: u32) -> Option<Kind> {
+        let information = self.root.join(format!("{pid}/fdinfo/{number}"));
+        let information = fs::read_to_string(information).ok()?;
+        let watched: Vec<_> = descriptor::watched(&information).collect();
+        if watched.len() > WAKE_UPS_MAX {
+            return Some(Kind::Poll);
+        }
+        Some(descriptor::of_epoll(watched.into_iter().map(|number| {
+            let link = fs::read_link(self.root.join(format!("{pid}/fd/{number}"))).ok()?;
+            let link = link.to_string_lossy().into_owned();
+            let is_own_pipe = link.starts_with("pipe:") && self.writes_to(pid, &link);
+            Some(Watched { link, is_own_pipe })
+        })))
+    }
+
+    /// Whether a process has a descriptor with this link that is open for writing.
+    fn writes_to(&self, pid: u32, link: &str) -> bool {
+        let folder = fs::read_dir(self.root.join(format!("{pid}/fd")));
+        folder.into_iter().flatten().flatten().any(|it| {
+            // The permissions of the link are those of the descriptor.
+            let is_written = || it.metadata().is_ok_and(|it| it.mode() & 0o200 != 0);
+            fs::read_link(it.path()).is_ok_and(|found| found.to_string_lossy() == link)
+                && is_written()
         })
     }
 
@@ -470,6 +500,26 @@ mod tests {
         assert_eq!(kind(&executable), Some(Kind::Disk));
         assert_eq!(kind(&File::open("/dev/null").unwrap()), Some(Kind::Other));
         assert_eq!(proc_fs.descriptor_kind(std::process::id(), 999_999), None);
+        assert_eq!(proc_fs.epoll_kind(std::process::id(), 999_999), None);
+    }
+
+    #[test]
+    fn an_epoll_instance_is_a_wake_up_until_it_watches_a_socket() {
+        use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+        use nix::sys::eventfd::EventFd;
+        use std::os::fd::AsRawFd;
+        let event = EventFd::new().unwrap();
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let epoll = Epoll::new(EpollCreateFlags::empty()).unwrap();
+        let kind = || {
+            let number = epoll.0.as_raw_fd() as u32;
+            ProcFs::default().epoll_kind(std::process::id(), number)
+        };
+        let input = || EpollEvent::new(EpollFlags::EPOLLIN, 0);
+        epoll.add(&event, input()).unwrap();
+        assert_eq!(kind(), Some(Kind::WakeUp));
+        epoll.add(&socket, input()).unwrap();
+        assert_eq!(kind(), Some(Kind::Poll));
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub enum Kind {
     FileLock,
     /// A change of the address space, or a page fault that is held up by one.
     Memory,
+    /// A wake-up by another thread or process: at an epoll instance that watches no socket.
+    WakeUp,
     Other,
 }
 
@@ -56,6 +58,8 @@ pub enum Wait {
     },
     /// For this descriptor, whose kind must be determined.
     Descriptor(u32),
+    /// For what the epoll instance of this descriptor watches.
+    Epoll(u32),
     Known(Kind),
 }
 
@@ -129,6 +133,9 @@ impl Call {
                 Wait::Descriptor(first as u32)
             }
             libc::SYS_fcntl if locks(self.arguments[1]) => Wait::Known(Kind::FileLock),
+            libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => Wait::Epoll(first as u32),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_epoll_wait => Wait::Epoll(first as u32),
             number => Wait::Known(kind(number)),
         }
     }
@@ -242,11 +249,7 @@ fn kind(number: i64) -> Kind {
         | libc::SYS_accept4
         | libc::SYS_connect => Kind::Network,
         // A ring holds requests of any kind: an event loop waits there for sockets.
-        libc::SYS_ppoll
-        | libc::SYS_pselect6
-        | libc::SYS_epoll_pwait
-        | libc::SYS_epoll_pwait2
-        | libc::SYS_io_uring_enter => Kind::Poll,
+        libc::SYS_ppoll | libc::SYS_pselect6 | libc::SYS_io_uring_enter => Kind::Poll,
         libc::SYS_flock => Kind::FileLock,
         libc::SYS_mmap
         | libc::SYS_munmap
@@ -260,7 +263,7 @@ fn kind(number: i64) -> Kind {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_vfork => Kind::Child,
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_poll | libc::SYS_select | libc::SYS_epoll_wait => Kind::Poll,
+        libc::SYS_poll | libc::SYS_select => Kind::Poll,
         _ => Kind::Other,
     }
 }
@@ -369,6 +372,7 @@ mod tests {
         assert_eq!(control(libc::F_SETLKW), Wait::Known(Kind::FileLock));
         assert_eq!(control(libc::F_SETLK), Wait::Known(Kind::Other));
         assert_eq!(known(libc::SYS_read), Wait::Descriptor(5));
+        assert_eq!(known(libc::SYS_epoll_pwait), Wait::Epoll(5));
         assert_eq!(known(100_000), Wait::Known(Kind::Other));
     }
 

@@ -494,6 +494,8 @@ fn lock_of(call: &Call) -> Option<(&'static str, Option<u64>)> {
     match call.wait() {
         Wait::Futex { word, .. } => Some(("futex", Some(word))),
         Wait::Known(Kind::FileLock) => Some((call.name().unwrap_or("fcntl"), None)),
+        // Asked for where it watches no socket alone.
+        Wait::Epoll(_) => Some(("epoll_wait", None)),
         _ => None,
     }
 }

@@ -83,12 +83,18 @@ const LIBRARY_FUNCTIONS: [&str; 16] = [
     "__fcntl64_nocancel",
 ];
 /// The locks that PostgreSQL and MariaDB make themselves: what takes one is the place, as with any library.
-const SERVER_FUNCTIONS: [&str; 5] = [
+const SERVER_FUNCTIONS: [&str; 11] = [
+    "ConditionVariableSleep",
+    "ConditionVariableTimedSleep",
     "LWLockAcquire",
     "LWLockAcquireOrWait",
     "LWLockWaitForVar",
+    "LockAcquire",
+    "LockAcquireExtended",
     "PGSemaphoreLock",
     "ProcSleep",
+    "WaitEventSetWait",
+    "WaitLatch",
 ];
 const SERVER_NAMES: [&str; 7] = [
     "MDL_wait::",
@@ -191,6 +197,8 @@ impl Primitive {
             () if has("barrier") => Self::Barrier,
             () if has("sem_") || has("semaphore") => Self::Semaphore,
             () if has("mutex") || has("mtx_") => Self::Mutex,
+            // PostgreSQL's lock of a table, a row or a transaction.
+            () if has("lockacquire") || has("procsleep") => Self::Mutex,
             () if has("flock") || has("fcntl") => Self::FileLock,
             () => return None,
         })
@@ -404,6 +412,9 @@ mod tests {
             ("core::ops::function::FnOnce::call_once", None),
             ("flock", Some(Primitive::FileLock)),
             ("LWLockAcquire", Some(Primitive::ReaderWriterLock)),
+            ("LockAcquireExtended", Some(Primitive::Mutex)),
+            ("ConditionVariableSleep", Some(Primitive::Condition)),
+            ("WaitLatch", None),
             ("sync.(*Mutex).Lock", Some(Primitive::Mutex)),
             ("sync.(*RWMutex).RLock", Some(Primitive::ReaderWriterLock)),
             ("sync.(*WaitGroup).Wait", Some(Primitive::Join)),

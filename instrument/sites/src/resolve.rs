@@ -181,6 +181,11 @@ impl FrameNames {
             functions: named.into_iter().map(said).collect(),
         }
     }
+
+    /// Whether the innermost function is one of a library.
+    fn begins_in_library(&self) -> bool {
+        self.functions.first().is_some_and(|it| it.is_library)
+    }
 }
 
 impl Resolver {
@@ -287,15 +292,22 @@ impl Resolver {
             }
         };
         let mut walk = Walk::new(sample, &self.files);
+        // The site may be a function of the library that has no name: who calls it tells.
+        let mut is_doubtful = false;
         // For who called the site, no stack is searched.
-        'frames: while let Some(frame) = walk.next(found.is_none()) {
+        'frames: while let Some(frame) = walk.next(found.is_none() || is_doubtful) {
             let frame = &frame;
             let key = (Rc::as_ptr(&frame.elf), frame.address);
             let names = self.names.entry(key);
             let names = names.or_insert_with(|| Rc::new(FrameNames::of(frame)));
             let names = Rc::clone(names);
+            let is_within = !names.is_of_system && names.begins_in_library();
+            if std::mem::take(&mut is_doubtful) && is_within {
+                found = None;
+            }
             if names.functions.is_empty() && found.is_none() {
                 found = Some(wait(frame, Named::default(), &below, primitive, says_owner));
+                is_doubtful = fallback.is_some();
                 continue;
             }
             for name in &names.functions {

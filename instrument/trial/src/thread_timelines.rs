@@ -17,7 +17,7 @@ const INTERVAL_NS: u64 = 10_000_000;
 const FOLLOWED_MAX: usize = 256;
 const LISTED_MAX: usize = 16;
 /// In the record, the letter of each kind of wait, and what stands where no sample saw one.
-const LETTERS: [(Kind, char); 10] = [
+const LETTERS: [(Kind, char); 11] = [
     (Kind::Futex, 'f'),
     (Kind::Disk, 'd'),
     (Kind::Network, 'n'),
@@ -27,6 +27,7 @@ const LETTERS: [(Kind, char); 10] = [
     (Kind::Child, 'h'),
     (Kind::FileLock, 'l'),
     (Kind::Memory, 'm'),
+    (Kind::WakeUp, 'w'),
     (Kind::Other, 'o'),
 ];
 const NO_WAIT: char = '-';

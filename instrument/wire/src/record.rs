@@ -520,6 +520,10 @@ pub struct Waits {
     /// Changing the address space (mmap, munmap, mprotect, brk), or in a page fault that waits for that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
+    /// In an epoll instance that watches no socket, but an eventfd or a signalfd, by which another thread or
+    /// process wakes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_up: Option<u64>,
     pub other: u64,
     /// Readings by the name of the system call, of calls that change the address space, files' names and
     /// locks, and tasks, or write to files, and of io_uring_enter; of a whole role.

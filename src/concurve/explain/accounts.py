@@ -109,9 +109,10 @@ class Account(NamedTuple):
     one, as those that compile in a JVM do.
     ``ready_idle`` is the share of their waits for a CPU in which another CPU had none of them to
     run, ``blocks`` how many the role read and wrote in its whole life; each ``None`` where it is
-    not known. ``apart``: each active thread is a process of its own. ``parents``: active threads of
-    a process whose children are the workers. ``measured`` is the part of the trial in which what is
-    explained was done; ``is_marked``: the program marked it as a phase.
+    not known. ``apart``: each active thread is a process of its own. ``tells_wake_ups``: samples
+    tell who waits to be woken from inside. ``parents``: active threads of a process whose children
+    are the workers. ``measured`` is the part of the trial in which what is explained was done;
+    ``is_marked``: the program marked it as a phase.
     ``is_lifetime``: of a role that serves its whole life is known, and not the time of its load.
     ``may_share_cores``: the machine is a virtual
     one, which does not tell which of its CPUs share a core of the host.
@@ -167,6 +168,7 @@ class Account(NamedTuple):
     ready_idle: float | None = None
     blocks: float | None = None
     apart: bool = False
+    tells_wake_ups: bool = False
     parents: int = 0
     may_share_cores: bool = False
     foreign_on_bound: Taken | None = None
@@ -314,6 +316,7 @@ def account(
         is_marked=bool(phases) and not roles.serving,
         is_lifetime=bool(roles.serving) and not phases and loaded is None,
         apart=len(workers) > 1 and len({it.pid or it.tid for it in workers}) == len(workers),
+        tells_wake_ups=any(it.waits and it.waits.wake_up is not None for it in workers),
         parents=len(of_parent(workers, role.threads.listed)),
         foreign_on_bound=foreign_on_bound(record),
         measured=measured,

@@ -152,7 +152,7 @@ class Breakdown(NamedTuple):
         """The mean number of active threads that do not wait for another active thread, without
         those that sleep beside the workers."""
         at_once = mean([account.thread_ns / account.wall_ns for account in self.accounts])
-        working = at_once * (1 - self.share("futex", "pipe"))
+        working = at_once * (1 - self.share("futex", "pipe", "wake_up"))
         return max(0.0, working - self.per_trial("asleep"))
 
     @property

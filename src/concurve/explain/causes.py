@@ -23,6 +23,7 @@ from concurve.explain.components import (
     storing,
     synchronising,
     throttling,
+    waking,
 )
 from concurve.explain.computing import (
     SERVED_SPINNING_MIN,
@@ -279,6 +280,7 @@ _WAITING: tuple[tuple[tuple[str, ...], Judge], ...] = (
     (("disk",), storing),
     (("file_lock",), filing),
     (("memory",), mapping),
+    (("wake_up",), waking),
     (OUTSIDE, outside),
     (IDLE, idling),
 )

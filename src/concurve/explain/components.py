@@ -5,11 +5,14 @@ CPU time is in ``computing``, and what names a lock in ``locks``.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.computing import spun_words
 from concurve.explain.locks import (
     ALONE_ASLEEP_MAX,
     ASLEEP_UNEVEN_MAX,
+    is_seen,
     is_stopped,
     lacks_work,
     lock_of,
@@ -37,6 +40,7 @@ from concurve.explain.verdict import (
     number,
     times,
 )
+from concurve.explain.waiting import waits_to_be_written
 from concurve.findings.explanation import Cause
 from concurve.stats.moments import mean
 from concurve.words import count, percent
@@ -179,6 +183,22 @@ def filing(case: Case, amount: float) -> Verdict | None:
     return lock_of(case, words, "file_lock") or Verdict("none", words)
 
 
+def waking(case: Case, amount: float) -> Verdict | None:
+    """Waiting to be woken by another thread or process, while no socket is watched."""
+    share = percent(case.cell.share("wake_up"))
+    words = f"{share} of it waiting for"
+    lock = lock_of(case, words, "wake_up")
+    if lock is not None:
+        return lock
+    said = f"{words} a wake-up by another thread or process (in epoll, without a socket)"
+    may_wait = case.cell.threads > 1 and case.cell.level != 1
+    return Verdict("none", said, either_way=_TO_BE_WOKEN if may_wait else "")
+
+
+#: What threads wait for that others wake, where no sampled place tells.
+_TO_BE_WOKEN = "waiting for a lock or for work"
+
+
 def spinning(case: Case, amount: float) -> Verdict | None:
     """More CPU time together with more waits at futexes."""
     cell, base = case.cell, case.base
@@ -201,6 +221,9 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     if cell.stage is not None and may_be_staged(case):
         ran = f"{words}: {cell.stage.words}, and others wait for it"
         return Verdict("stage", ran, limit=cell.stage.name)
+    writing = _behind_a_writer(case, words)
+    if writing is not None:
+        return writing
     lock = lock_of(case, words, "futex")
     if lock is not None:
         return lock
@@ -223,8 +246,49 @@ def synchronising(case: Case, amount: float) -> Verdict | None:
     return Verdict("none", f"{words} while {run}: threads {why}", either_way=either_way)
 
 
+#: The calls by which a program waits until the disk has what it wrote.
+_SYNCS = ("fdatasync", "fsync")
+#: One thread waits for the disk for so much of the time, at least, where others wait for it.
+WRITING_MIN = 0.5
+
+
+def _sync_of(cell: Breakdown) -> str:
+    """The call by which threads wait until the disk has what they wrote, if most of their waits for
+    the disk are of that kind; else empty."""
+    seen: Counter[str] = Counter()
+    for account in cell.accounts:
+        calls = dict(account.calls)
+        for name in _SYNCS:
+            seen[name] += calls.get(name, 0)
+    if 2 * seen.total() < max(1, cell.readings.get("disk", 0)):
+        return ""
+    return seen.most_common(1)[0][0]
+
+
+def _behind_a_writer(case: Case, words: str) -> Verdict | None:
+    """Do threads wait at futexes for one that makes what it wrote durable? It is in that call for
+    more of the time than any thread runs, and they wait where a lock is taken, or a log written."""
+    cell = case.cell
+    wall = cell.per_operation("wall_ns")
+    if cell.threads < 2 or cell.level == 1 or not wall:
+        return None
+    call, writing = _sync_of(cell), cell.mean("disk") / wall
+    if not call or writing < max(WRITING_MIN, cell.ready):
+        return None
+    sites = [account.sites for account in cell.accounts]
+    place = waits_to_be_written(sites)
+    if not place and not is_seen(cell):
+        return None
+    at = f", most of them in {place}" if place else ""
+    said = (
+        f"{words}{at}, while another one waits {percent(min(1.0, writing))} of the time for the "
+        f"disk to have what was written ({call})"
+    )
+    return Verdict("io", said)
+
+
 #: What threads wait for at futexes, where nothing tells which.
-_AT_FUTEXES = "waiting for a lock or for work"
+_AT_FUTEXES = _TO_BE_WOKEN
 
 
 #: Who waits for a disk reads or writes a page of eight blocks, which several threads may wait for,
@@ -253,6 +317,9 @@ def storing(case: Case, amount: float) -> Verdict | None:
     """Blocked on the disk; or on files, of which hardly a block was read or written."""
     cell = case.cell
     share = percent(cell.share("disk"))
+    if call := _sync_of(cell):
+        said = f"{share} of it blocked on the disk, until it has what was written ({call})"
+        return Verdict("io", said)
     if _waits_for_blocks(cell, "disk", unknown=True):
         return Verdict("io", f"{share} of it blocked on the disk")
     are_none = all(account.blocks == 0 for account in cell.accounts)
@@ -340,9 +407,8 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     if max(other.asleep for other in found) >= WHOLE_SHARE:
         said = f"{words}the client ({kind}), {used}: it has CPU time left, and sleeps"
         return Verdict("client", f"{said} between requests")
-    if case.cell.level == 1:
-        said = f"{words}the client ({kind}), {used}: its only session asks for one thing at a time"
-        return Verdict("client", said)
+    if surely := _waits_for_no_session(case.cell):
+        return Verdict("client", f"{words}the client ({kind}), {used}: {surely}")
     left = ": it has CPU time left"
     if is_doubtful(case.cell):
         left = f"; {outside_processes(case.cell)}, so it may have had no CPU"
@@ -354,6 +420,16 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     if busiest < BUSY_MIN <= _cpus_of(case.cell):
         return Verdict("none", said, either_way="waiting for the client or for locks")
     return Verdict("client", said, either="lock")
+
+
+def _waits_for_no_session(cell: Breakdown) -> str:
+    """Why who waits at a socket waits for no other session, in words; empty where it may: it is the
+    only one, or every session is a process, and who waits for another one watches no socket."""
+    if cell.level == 1:
+        return "its only session asks for one thing at a time"
+    if all(it.apart and it.tells_wake_ups for it in cell.accounts):
+        return "each session waits at a socket of its own"
+    return ""
 
 
 #: A server that uses no more than this share of a CPU, and its client so many times as much, may

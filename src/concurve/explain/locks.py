@@ -37,6 +37,7 @@ from concurve.explain.waiting import (
     waits_for_work,
     waits_named,
     waits_share,
+    wake_ups_at,
 )
 from concurve.words import percent
 
@@ -276,6 +277,28 @@ def _of_files(case: Case, words: str) -> Verdict | None:
     if case.cell.threads < 2 or case.cell.level == 1:
         return None
     return Verdict("lock", f"{words} (flock, fcntl)")
+
+
+#: Functions that take a lock, of a server that wakes its sessions one by one, and what it is on.
+_LOCKED = {
+    "LockAcquire": "rows or tables",
+    "LockAcquireExtended": "rows or tables",
+    "ProcSleep": "rows or tables",
+}
+
+
+def _of_the_woken(case: Case, words: str) -> Verdict | None:
+    """A lock whose holder wakes who waits for it by an eventfd or a signalfd, seen where it is
+    taken; one worker has nobody of its own to wait for."""
+    if case.cell.threads < 2 or case.cell.level == 1:
+        return None
+    seen = wake_ups_at(account.sites for account in case.cell.accounts)
+    if seen.known < KIND_READINGS_MIN or seen.at_locks < ONE_WORD * seen.known:
+        return None
+    on = _LOCKED.get(seen.operation)
+    lock = f"a lock on {on}" if on else "a lock"
+    said = f"{words} {lock} that another one has (in {seen.operation} of {seen.module})"
+    return Verdict("lock", said)
 
 
 #: A lone worker that sleeps for no more than this share of its time has nothing to sleep for.
@@ -545,4 +568,5 @@ RULES = (
     Rule(_held_by_who_asks, (_FUTEX,), waits_for_no_lock),
     Rule(_tried_again, (("sleep",),), _nobody),
     Rule(_of_files, (("file_lock",),), _nobody),
+    Rule(_of_the_woken, (("wake_up",),), _nobody),
 )

@@ -274,6 +274,7 @@ def _together(seen: Sequence[_Seen], total: int) -> WaitSite:
         found=max((site.found for site in same), key=_FOUND.index),
         runtime=first.runtime,
         callers=first.callers,
+        call=first.call,
         offsets=tuple(sorted({site.offset for site in same if site.module == first.module})),
     )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from concurve.explain.sites import short_name
+from concurve.explain.waiting import WAKE_UP_CALL
 from concurve.findings.explanation import WaitSite
 from concurve.findings.stacks import BlockedStack
 
@@ -24,6 +25,7 @@ _ROOTS = {
     "sleep": "asleep",
     "child": "child processes",
     "memory": "changes of the address space",
+    "wake_up": "wake-ups from inside",
     "other": "other",
 }
 #: The end of a stack whose place is not known.
@@ -57,7 +59,9 @@ def blocked_stacks(
 
 
 def _kind(site: WaitSite) -> str:
-    return "file_lock" if site.primitive == "file_lock" else "futex"
+    if site.primitive == "file_lock":
+        return "file_lock"
+    return "wake_up" if site.call == WAKE_UP_CALL else "futex"
 
 
 def _frames(site: WaitSite) -> list[str]:

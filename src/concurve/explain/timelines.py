@@ -27,6 +27,7 @@ _KINDS = {
     "h": "child",
     "l": "file_lock",
     "m": "memory",
+    "w": "wake_up",
     "o": "other",
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import PurePath
 from typing import NamedTuple
 
 import msgspec
@@ -20,9 +21,12 @@ from concurve.wire.record import (
 
 #: The kinds of waiting that samples distinguish.
 KINDS = (
-    "futex", "disk", "network", "poll", "pipe", "sleep", "child", "file_lock", "memory", "other",
+    "futex", "disk", "network", "poll", "pipe", "sleep", "child", "file_lock", "memory", "wake_up",
+    "other",
 )  # fmt: skip
 
+#: The call of a place where threads wait to be woken, at an epoll instance without a socket.
+WAKE_UP_CALL = "epoll_wait"
 #: The word of a barrier has another value in each round: so many were seen for each reading of a
 #: thread there, and more than threads, or all. The word of some locks is their holder.
 ROUND_VALUES_SHARE = 0.1
@@ -185,6 +189,50 @@ def _is_barrier_of_condition(site: SiteRecord) -> bool:
 #: Functions by which a program takes a lock, and does not wait for anything else.
 _TAKES = re.compile(r"lock|acquire|mutex|mtx|enter|monitor", re.I)
 _LOCKS = ("mutex", "reader_writer_lock")
+
+
+class WakeUps(NamedTuple):
+    """The sampled waits for a wake-up whose place is known, those of them where a lock is taken,
+    and the function by which it is taken most often, with its file."""
+
+    known: int = 0
+    at_locks: int = 0
+    operation: str = ""
+    module: str = ""
+
+
+def wake_ups_at(sites: Iterable[SitesRecord | None]) -> WakeUps:
+    """Where threads wait that others wake by an eventfd or a signalfd, over all trials."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.call == WAKE_UP_CALL and site.primitive != "join"]
+    taken: Counter[tuple[str, str]] = Counter()
+    for site in filter(_takes_a_lock, waits):
+        taken[site.operation or "", PurePath(site.module).name] += site.readings
+    known = sum(site.readings for site in waits)
+    if not taken:
+        return WakeUps(known)
+    (operation, module), _ = taken.most_common(1)[0]
+    return WakeUps(known, taken.total(), operation, module)
+
+
+#: Functions that wait until a log is on the disk.
+_WRITES = re.compile(r"flush|f(?:data)?sync|log_write|write_up_to", re.I)
+
+
+def waits_to_be_written(sites: Iterable[SitesRecord | None]) -> str:
+    """The function in which most of the sampled waits are, if it writes or flushes a log by its
+    name, or that of who calls it; empty where it does not, or few places are known."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.call == "futex" and site.primitive != "join"]
+    writing: Counter[str] = Counter()
+    for site in waits:
+        named = [it for it in (site.operation, site.function, *site.callers) if it]
+        if place := next(filter(_WRITES.search, named), ""):
+            writing[place] += site.readings
+    known = sum(site.readings for site in waits)
+    if known < KIND_READINGS_MIN or 2 * writing.total() < known:
+        return ""
+    return writing.most_common(1)[0][0]
 
 
 #: So much of the sampled waits is of threads that meet at a lock, or these say nothing of others.

@@ -107,6 +107,7 @@ class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
     have four of a trial. ``found``: how the least sure of its frames was found (``cfi``,
     ``scan_exact``, ``scan_weak``, as in a record); ``runtime``: that of the language which said the
     place itself. ``callers``: the nearest first. ``offsets``: where the calls stand in ``module``.
+    ``call``: the system call.
     """
 
     name: str
@@ -126,6 +127,7 @@ class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str | None = None
     callers: tuple[str, ...] = ()
     offsets: tuple[str, ...] = ()
+    call: str = "futex"
 
     @property
     def is_sure(self) -> bool:

@@ -125,6 +125,13 @@ class Waits(_Record, frozen=True):
             "waits for that."
         ),
     ] = None
+    wake_up: Annotated[
+        Count | None,
+        about(
+            "In an epoll instance that watches no socket, but an eventfd or a signalfd, by which "
+            "another thread or process wakes it."
+        ),
+    ] = None
     other: Annotated[Count, about("Waiting for something else."), ALWAYS] = 0
     calls: Annotated[
         dict[str, Count],
@@ -405,8 +412,9 @@ class ThreadTimeline(_Record, frozen=True):
         str,
         about(
             "A letter for each interval: what most samples saw it wait for. f futex, d disk, n "
-            "network, p poll, | pipe, s sleep, h child, l file_lock, m memory, o other, - none.",
-            pattern="^[-fdnp|shlmo]*$",
+            "network, p poll, | pipe, s sleep, h child, l file_lock, m memory, w wake_up, o other, "
+            "- none.",
+            pattern="^[-fdnp|shlmwo]*$",
         ),
         ALWAYS,
     ] = ""

@@ -41,7 +41,7 @@ pub struct ActivityCounts {
     running: u64,
     /// Of these, in how many nobody else of the role ran, though another thread waited.
     alone: u64,
-    kinds: [u64; 10],
+    kinds: [u64; 11],
 }
 
 impl ActivityCounts {
@@ -84,6 +84,7 @@ impl ActivityCounts {
             child: of(Kind::Child),
             file_lock: Some(of(Kind::FileLock)),
             memory: Some(of(Kind::Memory)),
+            wake_up: Some(of(Kind::WakeUp)),
             other: of(Kind::Other),
             ..Waits::default()
         })

@@ -17,6 +17,8 @@ use crate::waits::{Activity, Word};
 
 /// How long the kind of a descriptor is cached.
 const DESCRIPTOR_KIND_VALID_NS: u64 = 200_000_000;
+/// The same of an epoll instance, whose list is as long as a server has connections.
+const EPOLL_KIND_VALID_NS: u64 = 2_000_000_000;
 /// Share of the descriptors that the runner may have, for the files that are kept open here: two of a thread
 /// that waits for a lock. The others are opened for each reading.
 const SHARE_OF_DESCRIPTORS: u64 = 4;
@@ -403,6 +405,7 @@ impl SyscallReader {
             Wait::Known(Kind::Futex) => Activity::Futex(None),
             Wait::Known(kind) => Activity::Waiting(kind),
             Wait::Descriptor(number) => Activity::Waiting(self.descriptor(pid, number)),
+            Wait::Epoll(number) => Activity::Waiting(self.epoll(pid, number)),
         }
     }
 
@@ -417,13 +420,25 @@ impl SyscallReader {
     }
 
     fn descriptor(&mut self, pid: u32, number: u32) -> Kind {
+        self.kept((pid, number), DESCRIPTOR_KIND_VALID_NS, |proc_fs| {
+            proc_fs.descriptor_kind(pid, number).unwrap_or(Kind::Other)
+        })
+    }
+
+    fn epoll(&mut self, pid: u32, number: u32) -> Kind {
+        self.kept((pid, number), EPOLL_KIND_VALID_NS, |proc_fs| {
+            proc_fs.epoll_kind(pid, number).unwrap_or(Kind::Poll)
+        })
+    }
+
+    /// The kind of a descriptor, read again where it was read longer ago than it is valid.
+    fn kept(&mut self, of: (u32, u32), valid_ns: u64, read: impl Fn(&ProcFs) -> Kind) -> Kind {
         let now = clock::monotonic_ns();
-        match self.descriptors.get(&(pid, number)) {
-            Some((kind, at_ns)) if now - at_ns < DESCRIPTOR_KIND_VALID_NS => *kind,
+        match self.descriptors.get(&of) {
+            Some((kind, at_ns)) if now - at_ns < valid_ns => *kind,
             _ => {
-                let kind = self.proc_fs.descriptor_kind(pid, number);
-                let kind = kind.unwrap_or(Kind::Other);
-                self.descriptors.insert((pid, number), (kind, now));
+                let kind = read(&self.proc_fs);
+                self.descriptors.insert(of, (kind, now));
                 kind
             }
         }
@@ -456,12 +471,12 @@ impl SyscallReader {
         if self.descriptors.len() > 1000 {
             let now = clock::monotonic_ns();
             self.descriptors
-                .retain(|_, (_, at_ns)| now - *at_ns < DESCRIPTOR_KIND_VALID_NS);
+                .retain(|_, (_, at_ns)| now - *at_ns < EPOLL_KIND_VALID_NS);
         }
     }
 }
 
-/// The threads that wait for locks; of a Go program, whose threads say nothing of that, the goroutines.
+/// The threads that wait for locks, or for others to wake them; of a Go program, whose threads say nothing of that, the goroutines.
 fn waiters(
     observations: &[(SampledThread, Observation)],
     readings: &[(u32, GoReading)],
@@ -471,7 +486,9 @@ fn waiters(
     let threads = observations.iter().filter_map(|(thread, observation)| {
         let waits = matches!(
             observation,
-            Observation::Seen(Activity::Futex(_) | Activity::Waiting(Kind::FileLock))
+            Observation::Seen(
+                Activity::Futex(_) | Activity::Waiting(Kind::FileLock | Kind::WakeUp)
+            )
         );
         (waits && !is_go(thread.pid)).then_some(Waiter::Thread(*thread))
     });

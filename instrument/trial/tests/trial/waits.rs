@@ -76,6 +76,7 @@ fn mostly(of_kind: u64, waits: &Waits) {
         waits.child,
         waits.file_lock.unwrap(),
         waits.memory.unwrap(),
+        waits.wake_up.unwrap(),
         waits.other,
     ];
     assert_eq!(kinds.iter().sum::<u64>(), waits.readings, "{waits:?}");
@@ -160,6 +161,27 @@ phased(lambda: os.waitpid(child, 0))
     let parent = target(code);
     let main = main_thread(&parent);
     mostly(main.child, main);
+}
+
+#[test]
+fn who_watches_no_socket_waits_to_be_woken() {
+    let waiting = |beside: &str| {
+        let target = reader(&format!(
+            "
+r, w = os.pipe()
+a, b = socket.socketpair()
+watched = select.epoll()
+for it in [r, {beside}]: watched.register(it, select.EPOLLIN)
+threading.Timer(S, lambda: os.write(w, b'x')).start()
+wait = watched.poll
+"
+        ));
+        main_thread(&target).clone()
+    };
+    let inside = waiting("");
+    mostly(inside.wake_up.unwrap(), &inside);
+    let served = waiting("a");
+    mostly(served.poll, &served);
 }
 
 #[test]

@@ -22,7 +22,7 @@ _PARTS = {
     "network": ("network",),
     "events": ("poll",),
     "pipe": ("pipe",),
-    "blocked otherwise": ("sleep", "child", "file_lock", "memory", "other", "blocked"),
+    "blocked otherwise": ("sleep", "child", "file_lock", "memory", "wake_up", "other", "blocked"),
 }
 #: What thread time is divided into in charts, from the bottom up.
 PART_NAMES = tuple(_PARTS)

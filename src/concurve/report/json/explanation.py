@@ -39,6 +39,7 @@ Kind = Annotated[
             "child",
             "file_lock",
             "memory",
+            "wake_up",
             "other",
         ]
     ),

@@ -80,6 +80,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "child": ("h", "child process"),
     "file_lock": ("l", "locks of files"),
     "memory": ("m", "changes of the address space"),
+    "wake_up": ("w", "a wake-up from inside"),
     "other": ("o", "other"),
     "blocked": ("b", "blocked"),
 }
@@ -665,7 +666,7 @@ def _nameless(explanation: Explanation) -> Iterator[Block]:
 def _lacks(cell: CellExplanation, evidence: str) -> bool:
     """Has the cause of a cell no function, which this evidence would name?"""
     if evidence == "sites":
-        is_blocked = cell.share_of("futex", "file_lock") > 0
+        is_blocked = cell.share_of("futex", "file_lock", "wake_up") > 0
         named = any(site.function for site in cell.sites)
         return cell.cause == "lock" and is_blocked and not named
     return cell.cause in ("coherency", "memory")
