@@ -13,7 +13,8 @@ from concurve.definition.campaign import Campaign, Member
 from concurve.definition.campaign_answer import AnswerTable, answers_of
 from concurve.definition.published import load_published
 from concurve.definition.study import EFFORTS
-from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME, load_study
+from concurve.definition.study_file import load_study
+from concurve.definition.study_files import CAMPAIGN_NAME, PUBLISHED_NAME, STUDY_NAME
 from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.errors import StudyError
@@ -156,10 +157,10 @@ def _check_efforts(file: _File, path: Path) -> None:
 
 
 def _members(names: Iterable[str], path: Path, cpus: int) -> Iterator[Member]:
-    folders = [folder.parent.name for folder in sorted(path.parent.glob("*/study.toml"))]
+    folders = [folder.parent.name for folder in sorted(path.parent.glob(f"*/{STUDY_NAME}"))]
     taken: dict[str, str] = {}
     for name in names:
-        file = path.parent / name / "study.toml"
+        file = path.parent / name / STUDY_NAME
         if name not in folders:
             raise StudyError(
                 f"{path}: campaign, studies: {name!r} has no {file}",
@@ -186,7 +187,7 @@ def _check_goals(goals: tuple[_Goal, ...], members: Iterable[Member], path: Path
         case = member.study.test_case
         if case is not None and case.goal and case.goal not in known:
             raise StudyError(
-                f"{path.parent / member.name / 'study.toml'}: test_case, goal {case.goal!r} is no "
+                f"{path.parent / member.name / STUDY_NAME}: test_case, goal {case.goal!r} is no "
                 f"goal of {CAMPAIGN_NAME}",
                 meant(case.goal, known),
             )

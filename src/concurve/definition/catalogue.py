@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from concurve import words
-from concurve.definition.campaign import Campaign
-from concurve.definition.campaign_file import load_campaign
-from concurve.definition.study import Study
-from concurve.definition.study_file import CAMPAIGN_NAME, load_study
+from concurve.definition.study_files import CAMPAIGN_NAME, STUDY_NAME
 from concurve.errors import StudyError
 from concurve.words import did_you_mean, meant, nearest, one_of
+
+if TYPE_CHECKING:
+    from concurve.definition.campaign import Campaign
+    from concurve.definition.study import Study
 
 
 class Entry(NamedTuple):
@@ -24,7 +25,7 @@ class Entry(NamedTuple):
 
 def entries() -> list[Entry]:
     """All packaged studies, by name."""
-    return _holding("study.toml")
+    return _holding(STUDY_NAME)
 
 
 def campaigns() -> list[Entry]:
@@ -38,7 +39,7 @@ def packaged_name(study: Study) -> str:
     names = [entry.name for entry in entries() if entry.name == study.name]
     for campaign in campaigns():
         member = study.name.removeprefix(f"{campaign.name}-")
-        if member != study.name and (campaign.folder / member / "study.toml").is_file():
+        if member != study.name and (campaign.folder / member / STUDY_NAME).is_file():
             names.append(f"{campaign.name}/{member}")
     return next((name for name in names if find_study(name, 1).roles == study.roles), "")
 
@@ -50,6 +51,10 @@ def find(name: str, cpus: int) -> Study | Campaign:
     Raises:
         StudyError: no such one, or one that cannot be run.
     """
+    # A list of what is packaged does without what checks a study: half of its time.
+    from concurve.definition.campaign_file import load_campaign
+    from concurve.definition.study_file import load_study
+
     if name.endswith(".toml"):
         path = Path(name)
         if not path.exists():
@@ -70,6 +75,8 @@ def find_study(name: str, cpus: int) -> Study:
     Raises:
         StudyError: no such study, or a campaign, or one that cannot be run.
     """
+    from concurve.definition.campaign import Campaign
+
     found = find(name, cpus)
     if isinstance(found, Campaign):
         raise StudyError(
@@ -114,7 +121,7 @@ def _study_file(name: str, others: list[str]) -> Path:
         return path  # also a pipe, as /dev/stdin is
     known = {entry.name: entry.folder for entry in entries()}
     if name in known:
-        return known[name] / "study.toml"
+        return known[name] / STUDY_NAME
     # A dot, or a slash, says that a file is meant: no packaged study has one in its name.
     if "/" in name or path.suffix or path.is_file():
         there = "is no .toml file" if path.is_file() else "no such file"
