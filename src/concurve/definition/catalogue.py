@@ -52,7 +52,7 @@ def find(name: str, cpus: int) -> Study | Campaign:
         StudyError: no such one, or one that cannot be run.
     """
     # A list of what is packaged does without what checks a study: half of its time.
-    from concurve.definition.campaign_file import load_campaign
+    from concurve.definition.campaign_file import load_campaign, load_member
     from concurve.definition.study_file import load_study
 
     if name.endswith(".toml"):
@@ -65,7 +65,7 @@ def find(name: str, cpus: int) -> Study | Campaign:
         return load_campaign(packaged[name] / CAMPAIGN_NAME, cpus)
     campaign, _, member = name.partition("/")
     if campaign in packaged:
-        return _member(load_campaign(packaged[campaign] / CAMPAIGN_NAME, cpus), member)
+        return load_member(packaged[campaign] / CAMPAIGN_NAME, member, cpus)
     return load_study(_study_file(name, list(packaged)), cpus)
 
 
@@ -91,16 +91,6 @@ def _holding(file: str) -> list[Entry]:
     return [
         Entry(folder.name, folder) for folder in sorted(root.iterdir()) if (folder / file).is_file()
     ]
-
-
-def _member(campaign: Campaign, name: str) -> Study:
-    studies = {member.name: member.study for member in campaign.studies}
-    if name not in studies:
-        raise StudyError(
-            f"campaign {campaign.name} has no study {name!r}",
-            meant(name, list(studies)),
-        )
-    return studies[name]
 
 
 def _near_file(path: Path) -> str:
