@@ -143,6 +143,10 @@ def _of_verb(error: click.UsageError) -> click.UsageError | None:
             return None
         message = f"No such option '{error.option_name}'. {meant}"
         return click.NoSuchOption(error.option_name, message, None, error.ctx)
+    extra = re.search(r"unexpected extra argument \((\S+)\)", error.message)
+    if verb == "show" and extra:
+        message = f"{error.message.rstrip('.')}. A figure of a run: --figures {extra[1]}"
+        return click.UsageError(message, error.ctx)
     if isinstance(error, click.MissingParameter) and verb == "sweep":
         message = f"There is no command to measure. It stands behind --: concurve sweep {_EXAMPLE}"
         return click.UsageError(message, error.ctx)
