@@ -395,3 +395,12 @@ def test_a_study_of_a_campaign_is_found_without_the_others(
     monkeypatch.setattr(campaign_file, "load_study", load)
     assert find_study("java-threads/tc09", 2).name == "java-threads-tc09"
     assert loaded == ["tc09"]
+
+
+def test_a_slip_in_the_name_of_a_campaign_is_named_with_the_study() -> None:
+    with pytest.raises(StudyError) as error:
+        find("java-thread/tc09", 2)
+    assert "did you mean 'java-threads/tc09'?" in str(error.value)
+    with pytest.raises(StudyError) as error:
+        find("mine/study", 2)
+    assert "whose name ends with .toml" in str(error.value)

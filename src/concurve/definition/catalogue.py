@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from concurve.definition.study import Study
 
 
+#: The first part of ``java-thread/tc09`` is a slip for a campaign, and that of a path is none.
+_NEAR_CAMPAIGN = 0.8
+
+
 class Entry(NamedTuple):
     """A packaged study or campaign and its folder."""
 
@@ -115,12 +119,16 @@ def _study_file(name: str, others: list[str]) -> Path:
     # A dot, or a slash, says that a file is meant: no packaged study has one in its name.
     if "/" in name or path.suffix or path.is_file():
         there = "is no .toml file" if path.is_file() else "no such file"
-        raise StudyError(f"{name}: {there}", _near_file(path))
+        campaign, _, member = name.partition("/")
+        near = None if path.suffix else nearest(campaign, others, _NEAR_CAMPAIGN)
+        remedy = did_you_mean(f"{near}/{member}") if near and member else _near_file(path)
+        raise StudyError(f"{name}: {there}", remedy)
     names = [*known, *others]
     if name == "last":
         raise StudyError(
             "run takes a study, and last is a stored run",
-            "concurve resume last goes on with it, concurve show last prints it",
+            "concurve resume last goes on with it, concurve show last prints it, concurve run "
+            "run:last measures it again",
         )
     raise StudyError(
         f"no packaged study {name!r}",
