@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from concurve.cli import run
+from concurve.cli import app, run, slips
 from concurve.errors import StoreError, StudyError
+from concurve.measuring.heads import new_head
 from concurve.store import Store
+from tests.helpers.fakes import small_study
 from tests.helpers.made import made_run
 
 
@@ -52,3 +55,25 @@ def test_what_is_no_run_of_the_store_or_no_factor_of_it(db: Path) -> None:
         plan(db, "run:nothing")
     with pytest.raises(StudyError, match="no such factor"):
         plan(db, f"run:{id_}", "--set=colour=red")
+
+
+@pytest.mark.real
+def test_the_effort_is_that_of_the_run_if_no_other_is_given(db: Path) -> None:
+    """More trials at another effort would be another study: other rules, another precision."""
+    store = Store(str(db))
+    head = new_head(small_study(n=(1, 2)), "quick", 1, "concurve sweep …")
+    store.add_run(head.row())
+    store.close()
+    said = plan(db, "run:last", "--repeats=40")
+    assert "effort quick" in said and "× 40" in said
+    assert f"new run of the study of {head.id}, at effort quick" in said
+    assert "its own trials alone" in said
+    assert "effort rigorous" in plan(db, "run:last", "--effort=rigorous")
+
+
+@pytest.mark.parametrize("option", ["--repeats", "--effort", "-n", "--set"])
+def test_to_resume_with_more_trials_names_the_new_run(option: str) -> None:
+    with pytest.raises(click.NoSuchOption) as error:
+        app.main(["resume", "last", option, "40"], standalone_mode=False)
+    known = slips.as_meant(error.value)
+    assert known is not None and "concurve run run:RUN --repeats 40" in known.format_message()

@@ -8,7 +8,7 @@ import subprocess
 import click
 import pytest
 
-from concurve.cli import VERBS, app, repeated, slips
+from concurve.cli import VERBS, _with_meant, app, repeated, slips
 from concurve.cli.fit import verb as fit
 from concurve.cli.run import verb as run
 from concurve.cli.show import verb as show
@@ -285,3 +285,14 @@ def test_a_word_that_is_none_of_a_choice_is_asked_after(word: str, meant: str) -
     said = known.format_message() if known else ""
     assert (f"did you mean '{meant}'?" in said) if meant else not said
     assert not meant or f"'{word}' is not one of" in said
+
+
+def test_a_name_behind_the_list_of_studies_names_what_shows_one() -> None:
+    assert "concurve run java-threads --dry-run" in refused_before("studies", "java-threads")
+
+
+def test_the_help_is_no_slip_for_an_option_that_there_is_not() -> None:
+    for option, said in (("--cell", ""), ("--hepl", "--help")):
+        with pytest.raises(click.NoSuchOption) as error:
+            app.main(["explain", "last", option], standalone_mode=False)
+        assert ("--help" in _with_meant(error.value).format_message()) is bool(said)

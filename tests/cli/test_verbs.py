@@ -85,8 +85,11 @@ def test_the_version_needs_nothing_of_the_laboratory() -> None:
     assert not modules & {"msgspec", "numpy", "rich", "sqlite3"}
 
 
-def test_the_list_of_studies_needs_no_arrays_and_no_store() -> None:
-    assert not modules_after("studies") & {"altair", "numpy", "pandas", "scipy", "sqlite3"}
+def test_the_list_of_studies_needs_no_arrays_no_store_and_no_whole_study() -> None:
+    modules = modules_after("studies")
+    assert not modules & {"altair", "numpy", "pandas", "scipy", "sqlite3"}
+    assert "concurve.definition.headings" in modules
+    assert not modules & {"concurve.definition.study_file", "concurve.definition.study_check"}
 
 
 def test_the_help_texts_need_what_a_build_of_the_wheel_has() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from concurve.definition import campaign_file
 from concurve.definition.campaign import Answer, Campaign, at_effort, only
 from concurve.definition.campaign_file import load_campaign
 from concurve.definition.catalogue import campaigns, find, find_study
@@ -380,3 +381,26 @@ def test_a_copied_campaign_keeps_what_answers_it(tmp_path: Path) -> None:
     packaged = find("kernel-mode", 2)
     assert isinstance(packaged, Campaign)
     assert copied.answer == packaged.answer != ()
+
+
+def test_a_study_of_a_campaign_is_found_without_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[str] = []
+
+    def load(path: Path, cpus: int) -> Study:
+        loaded.append(path.parent.name)
+        return load_study(path, cpus)
+
+    monkeypatch.setattr(campaign_file, "load_study", load)
+    assert find_study("java-threads/tc09", 2).name == "java-threads-tc09"
+    assert loaded == ["tc09"]
+
+
+def test_a_slip_in_the_name_of_a_campaign_is_named_with_the_study() -> None:
+    with pytest.raises(StudyError) as error:
+        find("java-thread/tc09", 2)
+    assert "did you mean 'java-threads/tc09'?" in str(error.value)
+    with pytest.raises(StudyError) as error:
+        find("mine/study", 2)
+    assert "whose name ends with .toml" in str(error.value)

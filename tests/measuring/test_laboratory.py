@@ -853,7 +853,7 @@ def test_a_client_that_is_refused_has_a_hint_at_ready(
     assert any(hint in text for text in notes.said) is not probed, "before the first trial"
 
 
-NEW = "; more trials are for a new run, with --repeats"
+NEW = "; more trials are a new run: concurve run run:{} --repeats N"
 
 
 def test_a_run_that_was_complete_is_told_as_such(
@@ -869,7 +869,8 @@ def test_a_run_that_was_complete_is_told_as_such(
     monkeypatch.setattr(measuring, "LocalEngine", FakeEngine)
     monkeypatch.setattr(measuring, "show_run", lambda *_: None)
     measuring.resume_run(runner.head, store, {})
-    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run{NEW}"]
+    new = NEW.format(runner.head.id)
+    assert said == [f"run {runner.head.id} was complete (all trials done): no trial was run{new}"]
 
 
 def test_a_run_that_was_complete_needs_no_machine(
@@ -908,7 +909,8 @@ def test_what_was_waited_for_may_be_the_run_that_is_resumed(
     monkeypatch.setattr(measuring, "show_run", lambda *_: None)
     monkeypatch.setattr(measuring, "quiet_as_asked", waited)
     measuring.resume_run(stopped, store, {}, asked=Asked(60))
-    assert said == [f"run {stopped.id} was complete (all trials done): no trial was run{NEW}"]
+    new = NEW.format(stopped.id)
+    assert said == [f"run {stopped.id} was complete (all trials done): no trial was run{new}"]
 
 
 def test_a_run_on_hosts_waits_for_no_machine(store: Store) -> None:

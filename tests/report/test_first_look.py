@@ -408,6 +408,16 @@ def test_the_evidence_of_a_limit_stays_where_warnings_leave_little_room() -> Non
     assert "--figures, --models" in said, "or the view had room, and this tests nothing"
 
 
+def test_who_is_told_how_many_trials_would_decide_is_told_how_to_run_them() -> None:
+    report = sweep("flat")
+    wanted = [item.trials for item in report.best if item.trials is not None]
+    assert wanted, "or the trials decide, and this tests nothing"
+    said = " ".join(line.plain.strip() for line in lines(brief_run_document(report), 200))
+    assert f"concurve run run:{report.run.id} --repeats {max(wanted)}" in said
+    quiet = brief_run_document(made_run(Store(), amdahl, threads=(1, 2)))
+    assert "concurve run run:" not in " ".join(line.plain for line in lines(quiet, 200))
+
+
 def test_the_levels_of_a_condition_are_told_once() -> None:
     """The line begins with them."""
     report = under_locks(("none", "coarse"), 0)

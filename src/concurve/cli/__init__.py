@@ -46,6 +46,8 @@ _GC_THRESHOLDS = (50_000, 10, 10)
 _GC_THRESHOLDS_OF_VIEW = (300_000, 10, 10)
 _VIEW = "show"
 
+_HELP = "--help"
+
 #: Names whose likeness to what was typed differs by no more are equally near.
 _AS_NEAR = 0.05
 
@@ -156,6 +158,8 @@ def _nearest(name: str, options: Sequence[str]) -> list[str]:
     from difflib import SequenceMatcher
 
     near = {option: SequenceMatcher(None, name, option).ratio() for option in options}
+    if max(near, key=lambda option: near[option], default="") == _HELP and name[2:3] != "h":
+        return []  # click finds a few letters of nearly any name in it
     return [it for it in options if near[it] >= max(near.values(), default=0.0) - _AS_NEAR]
 
 

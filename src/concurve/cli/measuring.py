@@ -289,7 +289,8 @@ def _is_shown_complete(head: RunHead, store: Store, files: dict[Format, Path]) -
     stop = nothing_left(head, store)
     if stop is None:
         return False
-    more = "; more trials are for a new run, with --repeats" if stop.kind == "complete" else ""
+    again = f"concurve run run:{head.id} --repeats N"
+    more = f"; more trials are a new run: {again}" if stop.kind == "complete" else ""
     note(f"run {head.id} was complete ({stop.reason}): no trial was run{more}")
     write_run(store, head.id, files, words=with_store)
     show_run(store, head.id, files.get("html"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from concurve.cli import completing, options
 from concurve.cli.grouped import Grouped
@@ -14,6 +15,7 @@ from concurve.cli.judging import judged
 if TYPE_CHECKING:
     from concurve.cli.judging import Asked
     from concurve.definition.study import Study
+    from concurve.store.run_head import RunHead
     from concurve.terms import Level
 
 HELP = """Run a packaged study or campaign, or one from a TOML file.
@@ -27,11 +29,13 @@ Examples:
       --target './mine --threads {threads}'
   concurve run enqueue-io-threads --set target=redis --set io-threads=4
       --set cpus=2 --attach 4711 --server redis://127.0.0.1:6379
+  concurve run run:last --repeats 40
   concurve run run:20261121-0912 --set threads=4 --repeats 10
 
 concurve studies lists the packaged ones. The options of the protocol hold for each study of a
 campaign. --set, --target, --attach and --server point a study at a system of your own. run:RUN is
-the study of a stored run: more trials of a cell of it are a run of their own.
+the study of a stored run, at its effort: more trials of it, or of a cell, are a
+run of their own, and its answer rests on them alone.
 """
 
 
@@ -136,8 +140,10 @@ def verb(
     if password_from is not None:
         KNOWN.password_from(password_from)
 
+    stored = _of_run(study, common)
+
     def of_name(cpus: int) -> Study | Campaign:
-        return _of_run(study, common["db"]) if study.startswith(_OF_RUN) else find(study, cpus)
+        return find(study, cpus) if stored is None else stored.study
 
     beside = Beside(
         server=server, ready=ready, ready_within=ready_within, attach=attach, counters=counters
@@ -220,8 +226,9 @@ def _tell_of_levels(given: tuple[str, ...]) -> None:
         note_fallen(f"--set {factor}", levels)
 
 
-def _of_run(name: str, db: str | None) -> Study:
-    """The study of a stored run.
+def _of_run(name: str, common: dict[str, Any]) -> RunHead | None:
+    """The stored run that a name behind ``run:`` means, whose effort the options take over; of any
+    other name ``None``.
 
     Raises:
         StoreError: there is no such run.
@@ -229,4 +236,24 @@ def _of_run(name: str, db: str | None) -> Study:
     from concurve.store import Store
     from concurve.store.run_head import decode_head
 
-    return decode_head(Store.existing(db).find_run(name.removeprefix(_OF_RUN))).study
+    if not name.startswith(_OF_RUN):
+        return None
+    store = Store.existing(common["db"])
+    stored = decode_head(store.find_run(name.removeprefix(_OF_RUN)))
+    common["effort"] = _effort_of_new(stored, common["effort"])
+    return stored
+
+
+def _effort_of_new(stored: RunHead, given: str) -> str:
+    """The effort at which the study of a stored run is measured again: that of the run, if no other
+    was given. It is said that the stored trials do not count: who adds trials because an answer was
+    open, and stops where it is not, gets intervals that do not hold."""
+    from concurve.cli.showing import note
+
+    source = click.get_current_context().get_parameter_source("effort")
+    effort = stored.effort if source is ParameterSource.DEFAULT else given
+    note(
+        f"note: a new run of the study of {stored.id}, at effort {effort}; its answer rests on its "
+        "own trials alone"
+    )
+    return effort

@@ -6,8 +6,10 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from concurve.cli import options
+from concurve.errors import ConcurveError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -24,11 +26,16 @@ Examples:
   concurve show last
   concurve show 20261121-0912 --json
   concurve show last --best-by cpu_seconds
-  concurve show last --figures | grep server
+  concurve show last --figures
+  concurve show last --figures 'server.*'
   concurve show last --claims
   concurve show last --all
   concurve show java-threads
 """
+
+
+#: What stands for all figures where no pattern is given: no name is empty.
+_ALL_FIGURES = ""
 
 
 @click.command("show", help=HELP)
@@ -40,7 +47,13 @@ Examples:
     metavar="INDICATOR",
     help="Indicator by which the best settings are named (default: the primary one).",
 )
-@click.option("--figures", is_flag=True, help="Add all figures, also those of other roles.")
+@click.option(
+    "--figures",
+    is_flag=False,
+    flag_value=_ALL_FIGURES,
+    metavar="[NAME]",
+    help="Add all figures, also those of other roles; or one, or those that a pattern matches.",
+)
 @click.option("--claims", is_flag=True, help="Add the verdicts on the claims of the source.")
 @click.option("--published", is_flag=True, help="Add the published figures beside the new ones.")
 @click.option("--models", is_flag=True, help="Fit scaling models to the throughput, and add them.")
@@ -49,21 +62,39 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="Add all of this, and every warning.")
 @options.db
 def verb(
-    run: str, json: bool, best_by: str, models: bool, everything: bool, db: str | None, **more: bool
+    run: str,
+    json: bool,
+    best_by: str,
+    figures: str | None,
+    models: bool,
+    everything: bool,
+    db: str | None,
+    **more: bool,
 ) -> None:
     """Print a run or a campaign as a table or as JSON."""
     from concurve.cli.showing import show_run
     from concurve.cli.streams import tell_json
     from concurve.store import Store
 
-    asked = {name for name, wanted in {**more, "models": models}.items() if wanted}
+    topics = {**more, "models": models, "figures": figures is not None}
+    asked = {name for name, wanted in topics.items() if wanted}
     with closing(Store.existing(db)) as store:
+        is_named = (
+            click.get_current_context().get_parameter_source("run") is not ParameterSource.DEFAULT
+        )
+        if figures and not is_named and _is_stored(store, figures):
+            run, figures = figures, _ALL_FIGURES  # show --figures RUN
         campaign = store.find_campaign(run)
         if campaign is not None:
             options_of_runs = sorted(asked - {"models"} if json else asked)
             if everything:
                 options_of_runs = ["all"]
             _show_campaign(store, campaign, json, best_by, models, options_of_runs)
+        elif json and figures:
+            raise ConcurveError(
+                f"--figures {figures} names figures of the table, and --json has all of them",
+                "one of the two",
+            )
         elif json:
             from concurve.brief import figures_of
             from concurve.report.json.export import figures_to_json
@@ -72,9 +103,23 @@ def verb(
             found = figures_of(store, store.find_run(run), best_by, models=with_models)
             tell_json(figures_to_json(found.findings, found.scaling))
         else:
-            show_run(store, run, best_by=best_by, topics=_topics(asked, everything))
+            show_run(
+                store,
+                run,
+                best_by=best_by,
+                topics=_topics(asked, everything),
+                figures=figures or "",
+            )
             if run == "last":
                 _tell_of_newest(store)
+
+
+def _is_stored(store: Store, name: str) -> bool:
+    """Whether a run or a campaign has this name."""
+    try:
+        return store.find_campaign(name) is not None or bool(store.find_run(name))
+    except ConcurveError:
+        return False
 
 
 def _tell_of_newest(store: Store) -> None:
@@ -108,7 +153,6 @@ def _show_campaign(
     options_of_runs: Sequence[str],
 ) -> None:
     from concurve.cli.streams import tell_json
-    from concurve.errors import ConcurveError
 
     if best_by or options_of_runs:
         option = "--best-by" if best_by else f"--{options_of_runs[0]}"

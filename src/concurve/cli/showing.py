@@ -15,6 +15,7 @@ from concurve.report.console import print_lines
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from concurve.findings.run import Findings
     from concurve.report.console import Line
     from concurve.report.document import Document
     from concurve.report.sections.run import Topic
@@ -61,12 +62,18 @@ def show_run(
     report: Path | None = None,
     best_by: str = "",
     topics: Collection[Topic] = (),
+    figures: str = "",
 ) -> None:
     """Print a stored run; ``best_by`` names an indicator by which settings are the best,
-    ``topics`` what is printed beside the answer and the table."""
+    ``topics`` what is printed beside the answer and the table, and ``figures`` is a pattern of the
+    figures that are listed where they are a topic.
+
+    Raises:
+        ConcurveError: no such run, or no figure has such a name.
+    """
     row = store.find_run(run)
     if topics:
-        print_document(_run_document(store, row, best_by, topics), report)
+        print_document(_run_document(store, row, best_by, topics, figures=figures), report)
     else:
         _show_answer(store, row, report, best_by)
 
@@ -92,7 +99,12 @@ def _show_answer(store: Store, row: RunRow, report: Path | None, best_by: str) -
 
 
 def _run_document(
-    store: Store, row: RunRow, best_by: str, topics: Collection[Topic], trials: Trials | None = None
+    store: Store,
+    row: RunRow,
+    best_by: str,
+    topics: Collection[Topic],
+    trials: Trials | None = None,
+    figures: str = "",
 ) -> Document:
     _import_numpy()
     from concurve.brief import figures_of
@@ -114,7 +126,26 @@ def _run_document(
         topics=topics,
         limits=found.limits,
         outputs=found.outputs,
+        named=_named_figures(found.findings, figures) if figures else (),
     )
+
+
+def _named_figures(findings: Findings, pattern: str) -> list[str]:
+    """The figures of a run that a pattern names; none of a run without any figures.
+
+    Raises:
+        ConcurveError: none, with those that may be meant.
+    """
+    known = findings.names_like("*")
+    found = findings.names_like(pattern)
+    if found or not known:
+        return found
+    from concurve.errors import ConcurveError
+    from concurve.words import meant, one_of
+
+    run = findings.run.id
+    listing = f"{one_of(known)}; concurve show {run} --figures lists all"
+    raise ConcurveError(f"run {run} has no figure {pattern!r}", meant(pattern, known, listing))
 
 
 def _import_numpy() -> None:

@@ -55,6 +55,25 @@ _BY_OPTION_OF_RUN = {
     if meant in (_PARAMETER, _REPEATS, _TIMES, _FILES)
 }
 
+#: The same of ``concurve resume``, which runs what is missing of the plan of a run, and no more.
+_NO_MORE = (
+    "To resume adds no trials to the plan of a run. A new run of the same study: "
+    "concurve run run:RUN --repeats 40"
+)
+_BY_OPTION_OF_RESUME = dict.fromkeys(
+    (
+        "--repeats", "--effort", "--precision", "--set", "-P",
+        *(option for option, meant in _BY_OPTION.items() if meant == _REPEATS),
+    ),
+    _NO_MORE,
+)  # fmt: skip
+
+_BY_VERB_AND_OPTION = {
+    "sweep": _BY_OPTION,
+    "run": _BY_OPTION_OF_RUN,
+    "resume": _BY_OPTION_OF_RESUME,
+}
+
 
 #: Options of other tools in the place of those of the load generator.
 _LOAD_MEANT = {
@@ -135,7 +154,7 @@ def _of_verb(error: click.UsageError) -> click.UsageError | None:
     command."""
     verb = error.ctx.info_name if error.ctx else None
     if isinstance(error, click.NoSuchOption):
-        of_verb = {"sweep": _BY_OPTION, "run": _BY_OPTION_OF_RUN}.get(verb or "", {})
+        of_verb = _BY_VERB_AND_OPTION.get(verb or "", {})
         meant = of_verb.get(error.option_name)
         if meant is None and verb == "sweep":
             meant = _as_parameter(error)
@@ -143,6 +162,13 @@ def _of_verb(error: click.UsageError) -> click.UsageError | None:
             return None
         message = f"No such option '{error.option_name}'. {meant}"
         return click.NoSuchOption(error.option_name, message, None, error.ctx)
+    extra = re.search(r"unexpected extra argument \((\S+)\)", error.message)
+    if verb == "studies" and extra:
+        message = f"The list takes no name. What a study runs: concurve run {extra[1]} --dry-run"
+        return click.UsageError(message, error.ctx)
+    if verb == "show" and extra:
+        message = f"{error.message.rstrip('.')}. A figure of a run: --figures {extra[1]}"
+        return click.UsageError(message, error.ctx)
     if isinstance(error, click.MissingParameter) and verb == "sweep":
         message = f"There is no command to measure. It stands behind --: concurve sweep {_EXAMPLE}"
         return click.UsageError(message, error.ctx)

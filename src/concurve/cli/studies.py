@@ -51,24 +51,22 @@ def _copy(name: str, folder: str) -> None:
 
 
 def _lines() -> Iterator[str]:
-    from concurve.definition.campaign_file import load_campaign
-    from concurve.definition.catalogue import campaigns, entries, find_study
-    from concurve.definition.study_file import CAMPAIGN_NAME
-    from concurve.host.granted import granted_cpus
+    from concurve.definition.catalogue import campaigns, entries
+    from concurve.definition.headings import campaign_heading, study_heading
+    from concurve.definition.study_files import STUDY_NAME
 
     for entry in entries():
-        study = find_study(entry.name, granted_cpus())
+        study = study_heading(entry.folder / STUDY_NAME)
         yield entry.name
         yield f"  {study.question}"
-        yield f"  factors: {', '.join(factor.name for factor in study.factors)}"
+        yield f"  factors: {', '.join(study.factors)}"
         if study.source:
             yield f"  source:  {study.source}"
     for entry in campaigns():
-        campaign = load_campaign(entry.folder / CAMPAIGN_NAME, granted_cpus())
+        campaign = campaign_heading(entry.folder)
         yield entry.name
         yield f"  {campaign.question}"
-        for member in campaign.studies:
-            case = member.study.test_case
-            yield f"  {member.name}: {case.objective if case else member.study.question}"
+        for name, member in campaign.studies.items():
+            yield f"  {name}: {member.objective or member.question}"
         if campaign.source:
             yield f"  source:  {campaign.source}"

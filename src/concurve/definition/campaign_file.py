@@ -12,8 +12,9 @@ import msgspec
 from concurve.definition.campaign import Campaign, Member
 from concurve.definition.campaign_answer import AnswerTable, answers_of
 from concurve.definition.published import load_published
-from concurve.definition.study import EFFORTS
-from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME, load_study
+from concurve.definition.study import EFFORTS, Study
+from concurve.definition.study_file import load_study
+from concurve.definition.study_files import CAMPAIGN_NAME, PUBLISHED_NAME, STUDY_NAME
 from concurve.definition.templates import NAME
 from concurve.definition.toml_file import read_tables, read_text
 from concurve.errors import StudyError
@@ -97,8 +98,7 @@ def load_campaign(path: Path, cpus: int) -> Campaign:
             or published figures of a study that is not there.
     """
     where = str(path)
-    file = read_tables(read_text(path, "a campaign file"), where, _File, _KEYS, "docs/campaigns.md")
-    _check_head(file.campaign, path)
+    file = _read(path)
     _check_efforts(file, path)
     _check_published(file.campaign.studies, path)
     members = tuple(_members(file.campaign.studies, path, cpus))
@@ -121,6 +121,25 @@ def load_campaign(path: Path, cpus: int) -> Campaign:
         efforts={name: effort.studies for name, effort in file.effort.items()},
         answer=answers_of(file.answer, members, where),
     )
+
+
+def load_member(path: Path, name: str, cpus: int) -> Study:
+    """Read one study of a campaign, by the name of its folder; the others are not read.
+
+    Raises:
+        StudyError: as :func:`load_campaign`, of the campaign's file and this study; no such study.
+    """
+    head = _read(path).campaign
+    if name not in head.studies:
+        raise StudyError(f"campaign {head.name} has no study {name!r}", meant(name, head.studies))
+    return next(_members([name], path, cpus)).study
+
+
+def _read(path: Path) -> _File:
+    text = read_text(path, "a campaign file")
+    file = read_tables(text, str(path), _File, _KEYS, "docs/campaigns.md")
+    _check_head(file.campaign, path)
+    return file
 
 
 def _check_head(head: _Head, path: Path) -> None:
@@ -156,10 +175,10 @@ def _check_efforts(file: _File, path: Path) -> None:
 
 
 def _members(names: Iterable[str], path: Path, cpus: int) -> Iterator[Member]:
-    folders = [folder.parent.name for folder in sorted(path.parent.glob("*/study.toml"))]
+    folders = [folder.parent.name for folder in sorted(path.parent.glob(f"*/{STUDY_NAME}"))]
     taken: dict[str, str] = {}
     for name in names:
-        file = path.parent / name / "study.toml"
+        file = path.parent / name / STUDY_NAME
         if name not in folders:
             raise StudyError(
                 f"{path}: campaign, studies: {name!r} has no {file}",
@@ -186,7 +205,7 @@ def _check_goals(goals: tuple[_Goal, ...], members: Iterable[Member], path: Path
         case = member.study.test_case
         if case is not None and case.goal and case.goal not in known:
             raise StudyError(
-                f"{path.parent / member.name / 'study.toml'}: test_case, goal {case.goal!r} is no "
+                f"{path.parent / member.name / STUDY_NAME}: test_case, goal {case.goal!r} is no "
                 f"goal of {CAMPAIGN_NAME}",
                 meant(case.goal, known),
             )

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from concurve import words
-from concurve.definition.campaign import Campaign
-from concurve.definition.campaign_file import load_campaign
-from concurve.definition.study import Study
-from concurve.definition.study_file import CAMPAIGN_NAME, load_study
+from concurve.definition.study_files import CAMPAIGN_NAME, STUDY_NAME
 from concurve.errors import StudyError
 from concurve.words import did_you_mean, meant, nearest, one_of
+
+if TYPE_CHECKING:
+    from concurve.definition.campaign import Campaign
+    from concurve.definition.study import Study
+
+
+#: The first part of ``java-thread/tc09`` is a slip for a campaign, and that of a path is none.
+_NEAR_CAMPAIGN = 0.8
 
 
 class Entry(NamedTuple):
@@ -24,7 +29,7 @@ class Entry(NamedTuple):
 
 def entries() -> list[Entry]:
     """All packaged studies, by name."""
-    return _holding("study.toml")
+    return _holding(STUDY_NAME)
 
 
 def campaigns() -> list[Entry]:
@@ -38,7 +43,7 @@ def packaged_name(study: Study) -> str:
     names = [entry.name for entry in entries() if entry.name == study.name]
     for campaign in campaigns():
         member = study.name.removeprefix(f"{campaign.name}-")
-        if member != study.name and (campaign.folder / member / "study.toml").is_file():
+        if member != study.name and (campaign.folder / member / STUDY_NAME).is_file():
             names.append(f"{campaign.name}/{member}")
     return next((name for name in names if find_study(name, 1).roles == study.roles), "")
 
@@ -50,6 +55,10 @@ def find(name: str, cpus: int) -> Study | Campaign:
     Raises:
         StudyError: no such one, or one that cannot be run.
     """
+    # A list of what is packaged does without what checks a study: half of its time.
+    from concurve.definition.campaign_file import load_campaign, load_member
+    from concurve.definition.study_file import load_study
+
     if name.endswith(".toml"):
         path = Path(name)
         if not path.exists():
@@ -60,7 +69,7 @@ def find(name: str, cpus: int) -> Study | Campaign:
         return load_campaign(packaged[name] / CAMPAIGN_NAME, cpus)
     campaign, _, member = name.partition("/")
     if campaign in packaged:
-        return _member(load_campaign(packaged[campaign] / CAMPAIGN_NAME, cpus), member)
+        return load_member(packaged[campaign] / CAMPAIGN_NAME, member, cpus)
     return load_study(_study_file(name, list(packaged)), cpus)
 
 
@@ -70,6 +79,8 @@ def find_study(name: str, cpus: int) -> Study:
     Raises:
         StudyError: no such study, or a campaign, or one that cannot be run.
     """
+    from concurve.definition.campaign import Campaign
+
     found = find(name, cpus)
     if isinstance(found, Campaign):
         raise StudyError(
@@ -84,16 +95,6 @@ def _holding(file: str) -> list[Entry]:
     return [
         Entry(folder.name, folder) for folder in sorted(root.iterdir()) if (folder / file).is_file()
     ]
-
-
-def _member(campaign: Campaign, name: str) -> Study:
-    studies = {member.name: member.study for member in campaign.studies}
-    if name not in studies:
-        raise StudyError(
-            f"campaign {campaign.name} has no study {name!r}",
-            meant(name, list(studies)),
-        )
-    return studies[name]
 
 
 def _near_file(path: Path) -> str:
@@ -114,16 +115,20 @@ def _study_file(name: str, others: list[str]) -> Path:
         return path  # also a pipe, as /dev/stdin is
     known = {entry.name: entry.folder for entry in entries()}
     if name in known:
-        return known[name] / "study.toml"
+        return known[name] / STUDY_NAME
     # A dot, or a slash, says that a file is meant: no packaged study has one in its name.
     if "/" in name or path.suffix or path.is_file():
         there = "is no .toml file" if path.is_file() else "no such file"
-        raise StudyError(f"{name}: {there}", _near_file(path))
+        campaign, _, member = name.partition("/")
+        near = None if path.suffix else nearest(campaign, others, _NEAR_CAMPAIGN)
+        remedy = did_you_mean(f"{near}/{member}") if near and member else _near_file(path)
+        raise StudyError(f"{name}: {there}", remedy)
     names = [*known, *others]
     if name == "last":
         raise StudyError(
             "run takes a study, and last is a stored run",
-            "concurve resume last goes on with it, concurve show last prints it",
+            "concurve resume last goes on with it, concurve show last prints it, concurve run "
+            "run:last measures it again",
         )
     raise StudyError(
         f"no packaged study {name!r}",

@@ -10,12 +10,10 @@ import tempfile
 from pathlib import Path
 
 from concurve.definition.catalogue import campaigns, entries
-from concurve.definition.study_file import CAMPAIGN_NAME, PUBLISHED_NAME
+from concurve.definition.study_files import CAMPAIGN_NAME, PUBLISHED_NAME, STUDY_NAME
 from concurve.errors import StudyError
 from concurve.permissions import file_mode, folder_mode
 from concurve.words import meant
-
-STUDY_NAME = "study.toml"
 
 #: What a study of a campaign extends: a file beside its folder, which may extend one beside itself.
 _EXTENDS = re.compile(r'^extends = "\.\./([^"/]+)"$', re.MULTILINE)

@@ -14,10 +14,8 @@ The result has the tables of an equivalent file that extends no other one: a
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from concurve.definition.extracting import tool_figures
@@ -26,19 +24,15 @@ from concurve.definition.indicators_meant import indicator_meant
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import Origins
 from concurve.definition.programs import IndicatorText, Program, program
+from concurve.definition.study_files import LISTS, StudyFile, Tables, study_files, taken_over
 from concurve.definition.study_tables import KEYS, File
 from concurve.definition.templates import NAME, is_whole, placeholders
-from concurve.definition.toml_file import parse_toml, read_text, to_type
+from concurve.definition.toml_file import to_type
 from concurve.errors import StudyError
 from concurve.terms import IndicatorInfo, split_levels
 from concurve.words import meant
 
-Tables = dict[str, Any]
-
 _NAME_REMEDY = "a letter or _, then letters, digits, _ and -"
-
-#: The lists of a study file, and the key that names an entry.
-_LISTS = {"roles": "name", "indicators": "name", "claims": "id"}
 
 #: The keys that a study must have and a file may leave to the files that it extends, or take by
 #: ``{with.NAME}``; each with a value of its type.
@@ -52,13 +46,6 @@ _REQUIRED: Tables = {
 #: ``{{with.NAME}}`` is literal text; group 1 is the name in ``{with.NAME}``, whether it is one or
 #: not.
 _WORD = re.compile(r"\{\{with\.[^{}]*\}\}|\{with\.([^{}]*)\}")
-
-
-class _File(NamedTuple):
-    """A study file, or one that it extends."""
-
-    where: str
-    tables: Tables
 
 
 class _Entry(NamedTuple):
@@ -77,17 +64,17 @@ def resolved_tables(text: str, where: str) -> tuple[Tables, Origins]:
         StudyError: a missing file, files that extend each other, a wrong type in any of them, a
             name without a description, or with two; with file, key and remedy.
     """
-    files = _with_tools(_files(text, where))
+    files = _with_tools(study_files(text, where))
     for file in files:
         _check_file(file, where)
-    tables, parts = _taken_over(files)
+    tables, parts = taken_over(files)
     words = _Words(tables, Origins(where, parts))
     _use_levels(files, tables, parts)
-    for table in [table for table in tables if table not in _LISTS]:
+    for table in [table for table in tables if table not in LISTS]:
         tables[table] = words.fill(table, tables[table])
     # What follows reads these tables, and {with.NAME} may have filled in a value of another type.
-    _check_types({t: value for t, value in tables.items() if t not in _LISTS}, words.origins.at)
-    for table in [table for table in _LISTS if table in tables]:
+    _check_types({t: value for t, value in tables.items() if t not in LISTS}, words.origins.at)
+    for table in [table for table in LISTS if table in tables]:
         described = _described(tables, words) if table == "indicators" else {}
         _use(files, table, tables, parts, described)
         tables[table] = words.fill(table, tables[table])
@@ -95,35 +82,7 @@ def resolved_tables(text: str, where: str) -> tuple[Tables, Origins]:
     return tables, words.origins
 
 
-def _files(text: str, where: str) -> list[_File]:
-    """The study's own file, then those that it extends, the nearest first."""
-    files = [_File(where, parse_toml(text, where))]
-    while "extends" in files[-1].tables:
-        by, named = files[-1].where, files[-1].tables["extends"]
-        if not isinstance(named, str):
-            raise StudyError(f"{by}: extends: no text", 'the path of a file: "../shared.toml"')
-        path = Path(os.path.normpath(Path(by).parent / named))
-        try:
-            found = path.is_file()
-        except OSError as error:  # a name that is too long, a folder that may not be read
-            raise StudyError(
-                f"{by}: extends: cannot be read: {error.strerror}",
-                "a path from the folder of this file",
-            ) from error
-        if not found:
-            raise StudyError(
-                f"{by}: extends: there is no file {path}", "a path from the folder of this file"
-            )
-        if any(path.resolve() == Path(file.where).resolve() for file in files):
-            raise StudyError(
-                f"{by}: extends: {path} in turn extends this file",
-                "remove extends from one of them",
-            )
-        files.append(_File(str(path), parse_toml(read_text(path, "a study file"), str(path))))
-    return files
-
-
-def _with_tools(files: list[_File]) -> list[_File]:
+def _with_tools(files: list[StudyFile]) -> list[StudyFile]:
     """The files with the figures of each tool in the place of its name."""
     protocols = (file.tables.get("protocol") for file in files)
     named = (protocol.get("target") for protocol in protocols if isinstance(protocol, dict))
@@ -135,7 +94,7 @@ def _with_tools(files: list[_File]) -> list[_File]:
             found.append(file)
             continue
         full = [figure for entry in entries for figure in _of_tool(entry, target, file.where)]
-        found.append(_File(file.where, {**file.tables, "indicators": full}))
+        found.append(StudyFile(file.where, {**file.tables, "indicators": full}))
     return found
 
 
@@ -161,14 +120,14 @@ def _of_tool(entry: Any, target: str, where: str) -> Iterator[Any]:
         }
 
 
-def _check_file(file: _File, own: str) -> None:
+def _check_file(file: StudyFile, own: str) -> None:
     """Refuse a wrong type in a file as it is written: behind a nearer file's value, nothing else
     would see it."""
     place = file.where if file.where == own else f"{file.where} (extended by {own})"
     tables = {
         key: value if key == "with" else _without_words(value) for key, value in file.tables.items()
     }
-    for table in _LISTS:
+    for table in LISTS:
         if isinstance(entries := tables.get(table), list):
             tables[table] = [
                 {} if isinstance(entry, dict) and "use" in entry else entry for entry in entries
@@ -205,7 +164,7 @@ def _check_types(tables: Tables, where: Callable[[str], str]) -> None:
     whole: Tables = {"study": {}, "factors": {}, "roles": [], **tables}
     for table, required in _REQUIRED.items():
         value = whole.get(table)
-        if isinstance(value, dict) and table not in _LISTS:
+        if isinstance(value, dict) and table not in LISTS:
             whole[table] = {**required, **value}
         elif isinstance(value, list):
             whole[table] = [
@@ -214,31 +173,7 @@ def _check_types(tables: Tables, where: Callable[[str], str]) -> None:
     to_type(whole, where, File, KEYS, "docs/studies.md")
 
 
-def _taken_over(files: list[_File]) -> tuple[Tables, dict[tuple[str, str], str]]:
-    """The tables of all files key by key (the nearest file wins), and the parts that come from
-    another file. Of lists and levels, which are taken by name, only those of the study's own
-    file."""
-    merged: Tables = {}
-    parts: dict[tuple[str, str], str] = {}
-
-    def take(into: Tables, key: str, value: Any, place: tuple[str, ...], file: _File) -> None:
-        nested = isinstance(value, dict) and len(place) < (3 if place[0] == "effort" else 2)
-        if key not in into:
-            into[key] = {} if nested else value
-            if file is not files[0]:
-                parts[place[0], ".".join(place[1:])] = file.where
-        if nested and isinstance(into[key], dict):
-            for name, entry in value.items():
-                take(into[key], name, entry, (*place, name), file)
-
-    for file in files:
-        for key, value in file.tables.items():
-            if file is files[0] or key not in (*_LISTS, "levels", "extends"):
-                take(merged, key, value, (key,), file)
-    return merged, parts
-
-
-def _use_levels(files: list[_File], tables: Tables, parts: dict[tuple[str, str], str]) -> None:
+def _use_levels(files: list[StudyFile], tables: Tables, parts: dict[tuple[str, str], str]) -> None:
     """Replace ``use`` in ``[levels]`` by the parts of the levels that it names."""
     own, where = tables.get("levels"), files[0].where
     if not isinstance(own, dict) or not isinstance(own.get("use"), list):
@@ -258,7 +193,7 @@ def _use_levels(files: list[_File], tables: Tables, parts: dict[tuple[str, str],
 
 
 def _use(
-    files: list[_File],
+    files: list[StudyFile],
     table: str,
     tables: Tables,
     parts: dict[tuple[str, str], str],
@@ -316,7 +251,7 @@ def _found(
     name: str,
     shared: Mapping[str, _Entry],
     described: Mapping[str, _Entry],
-    files: list[_File],
+    files: list[StudyFile],
     table: str,
 ) -> _Entry:
     """The entry of a name: in an extended file, else in the table of a program."""
@@ -339,7 +274,7 @@ def _found(
     )
 
 
-def _shared(extended: Iterable[_File], table: str) -> dict[str, _Entry]:
+def _shared(extended: Iterable[StudyFile], table: str) -> dict[str, _Entry]:
     """The entries of a table by name, the nearest file's first."""
     entries: dict[str, _Entry] = {}
     for file in extended:
@@ -348,7 +283,7 @@ def _shared(extended: Iterable[_File], table: str) -> dict[str, _Entry]:
     return entries
 
 
-def _named(file: _File, table: str) -> Iterator[tuple[str, Any]]:
+def _named(file: StudyFile, table: str) -> Iterator[tuple[str, Any]]:
     """The entries of a file that is extended, each with its name."""
     value = file.tables.get(table, {} if table == "levels" else [])
     if table == "levels":
@@ -356,7 +291,7 @@ def _named(file: _File, table: str) -> Iterator[tuple[str, Any]]:
             raise StudyError(f"{file.where}: levels: no levels", "[levels.FACTOR] in full")
         yield from value.items()
         return
-    key = _LISTS[table]
+    key = LISTS[table]
     names: set[str] = set()
     for entry in value if isinstance(value, list) else [value]:
         name = entry.get(key) if isinstance(entry, dict) else None
@@ -397,7 +332,7 @@ class _Words:
         """A table with its ``{with.NAME}`` filled in."""
         if not self._active or table in ("with", "extends"):
             return value
-        if table in _LISTS:
+        if table in LISTS:
             if not isinstance(value, list):
                 return value
             return [self._entry(table, position, entry) for position, entry in enumerate(value)]
@@ -418,7 +353,7 @@ class _Words:
                 )
 
     def _entry(self, table: str, position: int, entry: Any) -> Any:
-        name = entry.get(_LISTS[table], position) if isinstance(entry, dict) else position
+        name = entry.get(LISTS[table], position) if isinstance(entry, dict) else position
         where = f"{self.origins.of(table, str(position))}: {table} {name!r}"
         return self._filled(entry, where, cells=table == "claims")
 

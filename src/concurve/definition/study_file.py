@@ -13,14 +13,12 @@ from concurve.definition.extending import resolved_tables
 from concurve.definition.origins import Origins
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study_check import check
+from concurve.definition.study_files import CAMPAIGN_NAME, PUBLISHED_NAME
 from concurve.definition.study_tables import KEYS, File, to_study
 from concurve.definition.sweep_factors import with_conditions
 from concurve.definition.toml_file import read_text, to_type
 from concurve.errors import StudyError
 from concurve.words import meant
-
-#: The files beside a study, or beside the folders of a campaign's studies.
-PUBLISHED_NAME, CAMPAIGN_NAME = "published.csv", "campaign.toml"
 
 
 def load_study(path: Path, cpus: int) -> domain.Study:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import msgspec
@@ -193,6 +194,13 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     test_case: TestCase | None = None
     level_change: LevelChange | None = None
     drift: float | None = None
+
+    def names_like(self, pattern: str) -> list[str]:
+        """Names of the figures that any cell has and a pattern such as ``server.*`` matches, in the
+        same order as :meth:`names_in_order`."""
+        present = {name for cell in self.cells for name in cell.indicators}
+        names = (name for name in self.names_in_order() if name in present)
+        return [name for name in names if fnmatchcase(name, pattern)]
 
     def indicator(self, name: str) -> IndicatorInfo:
         """The indicator's description; an unknown name describes itself."""

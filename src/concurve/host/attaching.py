@@ -3,6 +3,7 @@ to them."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -106,6 +107,9 @@ def describe(attached: Attach, proc: Path = PROC) -> dict[str, Any]:
         return {"attached": attached.cgroup}
     pid = attached.process.pid
     facts: dict[str, Any] = {"attached": f"process {pid}"}
+    # What it was started as: the file may be another program's, as redis-server is a link to it.
+    with contextlib.suppress(OSError):
+        facts["command"] = (proc / str(pid) / "comm").read_text(errors="replace").strip()
     link = proc / str(pid) / "exe"
     try:
         path = link.readlink()

@@ -8,7 +8,7 @@ from concurve.definition.campaign import Campaign
 from concurve.definition.campaign_file import load_campaign
 from concurve.definition.catalogue import campaigns, entries, find
 from concurve.definition.study import Study
-from concurve.definition.study_file import CAMPAIGN_NAME
+from concurve.definition.study_files import CAMPAIGN_NAME
 from concurve.host.granted import granted_cpus
 from concurve.terms import joined_levels
 

@@ -30,7 +30,7 @@ from concurve.report.document import (
     Text,
     Tone,
 )
-from concurve.terms import GIVEN_UP
+from concurve.terms import GIVEN_UP, Level
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
 #: far off, or drift: a warning says which. And of a latency that its rate contradicts, and of a
@@ -148,17 +148,18 @@ def full(findings: Findings) -> Section:
     )
 
 
-def every(findings: Findings) -> Section:
+def every(findings: Findings, named: Collection[str] = ()) -> Section:
     """All figures by their names, also those that a narrow table has no room for and those of roles
-    that are not measured. A row has one figure of one cell, so that a search finds it whole."""
-    cells = findings.cells
-    if len(cells) > _LISTED:
+    that are not measured; or only those that are ``named``. A row has one figure of one cell, so
+    that a search finds it whole; the rows of a condition stand together."""
+    cells = _by_condition(findings)
+    if len(cells) > _LISTED and not named:
         text = f"of {len(cells)} cells: concurve export {findings.run.id} --format csv"
         return Section("", (Paragraph(text, Tone.SOFT, lead="all figures"),))
-    twins = _twins(findings)
+    twins = {} if named else _twins(findings)
     rows = [
         (name, cell, entry, entries.unit)
-        for name in findings.names_in_order()
+        for name in named or findings.names_in_order()
         if name not in twins
         for info in [findings.indicator(name)]
         for entries in [_entries(cells, name, info.unit, findings.primary)]
@@ -183,7 +184,19 @@ def every(findings: Findings) -> Section:
     )
     same = ", ".join(f"{name} (= {other})" for name, other in twins.items())
     left = (Paragraph(f"{same}.", Tone.SOFT, lead="the same by another name"),) if same else ()
-    return Section("All figures", (table, *left), anchor="all-figures")
+    title = "Figures by name" if named else "All figures"
+    return Section(title, (table, *left), anchor="all-figures")
+
+
+def _by_condition(findings: Findings) -> list[CellFindings]:
+    """The cells, those that differ in the amount of work alone beside each other; within and
+    between such groups in the order of the run."""
+    work = findings.work.name if findings.work else ""
+    groups: dict[tuple[Level, ...], list[CellFindings]] = {}
+    for cell in findings.cells:
+        levels = (level for name, level in cell.parameters.items() if name != work)
+        groups.setdefault(tuple(levels), []).append(cell)
+    return [cell for group in groups.values() for cell in group]
 
 
 def _twins(findings: Findings) -> dict[str, str]:

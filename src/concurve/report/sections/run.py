@@ -107,9 +107,11 @@ def brief_sections(
     limits: Sequence[Limit],
     outputs: Sequence[FailureOutput] = (),
     room: overview.Room = overview.ROOMS[0],
+    named: Collection[str] = (),
 ) -> Iterator[Section | None]:
     """The sections of a brief report in their order. They take the figures of the cells: nothing
-    else is read for them, unless it was asked for. ``room`` is that for answers and warnings."""
+    else is read for them, unless it was asked for. ``room`` is that for answers and warnings;
+    ``named`` are the figures that are listed where they are a topic, by default all."""
     findings = rejected.quoted_once(findings, outputs)
     yield overview.answers(findings, limits, room)
     # All of them follow.
@@ -128,7 +130,8 @@ def brief_sections(
         all_of_them=set(topics) >= ALL_TOPICS,
         rejects_follow=Topic.REJECTED in topics,
     )
-    asked = [it for it in _asked(findings, models, explanation, topics, limits, outputs) if it]
+    found = _asked(findings, models, explanation, topics, limits, outputs, named)
+    asked = [it for it in found if it]
     contents = _contents(asked) if set(topics) >= ALL_TOPICS else ()
     yield msgspec.structs.replace(table, blocks=(*table.blocks, *said, *contents))
     if Topic.REJECTED not in topics:
@@ -153,6 +156,7 @@ def _asked(
     topics: Collection[Topic],
     limits: Sequence[Limit],
     outputs: Sequence[FailureOutput],
+    named: Collection[str],
 ) -> Iterator[Section | None]:
     """The topics that were asked for: what the run says, how sure it is, and last what is long and
     looked up."""
@@ -172,7 +176,7 @@ def _asked(
     if Topic.MACHINE in topics:
         yield machine.section(findings)
     if Topic.FIGURES in topics:
-        yield figures.every(findings)
+        yield figures.every(findings, named)
 
 
 def _none_of(topic: Topic, topics: Collection[Topic]) -> Section | None:
@@ -197,6 +201,10 @@ def _more(findings: Findings, room: overview.Room) -> Section:
     there += ["--models"] if findings.can_have_models else []
     there.append("--all")
     text = f"concurve show {findings.run.id} {', '.join(there)}"
+    best = [item for item in findings.best if item.is_open or not item.doubt]
+    wanted = [item.trials for item in best if item.trials is not None]
+    if wanted and room.figures:
+        text += f"; more trials: concurve run run:{findings.run.id} --repeats {max(wanted)}"
     return Section("", (Paragraph(text, Tone.SOFT, lead="more"),))
 
 
@@ -212,15 +220,17 @@ def brief_run_document(
     topics: Collection[Topic] = (),
     limits: Sequence[Limit] = (),
     outputs: Sequence[FailureOutput] = (),
+    named: Collection[str] = (),
 ) -> Document:
     """The brief report of a run, with the topics that were asked for; for these the scaling models
     and what limits the cells of its claims. ``limits`` explain the cells that a reader is told of
     first; where they are not given, ``explanation`` does. ``outputs`` has what programs had written
-    that failed."""
+    that failed; ``named`` are the figures that are listed where they are a topic, by default
+    all."""
     limits = limits or overview.limited(findings, explanation)
 
     def made(room: overview.Room) -> Document:
-        found = brief_sections(findings, models, explanation, topics, limits, outputs, room)
+        found = brief_sections(findings, models, explanation, topics, limits, outputs, room, named)
         return _document(findings, found, Detail.BRIEF)
 
     # More cells do not fit anyway.
