@@ -53,11 +53,21 @@ def python(*arguments: str, timeout: float = PATIENCE) -> subprocess.CompletedPr
     )
 
 
+#: Beside other tests nearly every trial is disturbed, and no figure is judged.
+WITHOUT_REDO = f"""
+import runpy, sys
+from tests.helpers.forked import never_redo
+never_redo()
+sys.path.insert(0, {str(BENCHES)!r})
+runpy.run_path({str(BENCHES / "run_all.py")!r}, run_name="__main__")
+"""
+
+
 @pytest.fixture(scope="module")
 def shown() -> subprocess.CompletedProcess[str]:
     """What a quick run of them all shows: to import them takes longer than to run most."""
     chosen = [part for subject in FIGURES for part in ("--only", subject)]
-    return python("benches/run_all.py", "--quick", *chosen, timeout=2 * PATIENCE)
+    return python("-c", WITHOUT_REDO, "--quick", *chosen, timeout=2 * PATIENCE)
 
 
 @pytest.mark.real

@@ -10,7 +10,7 @@ import pytest
 
 from concurve.definition.beside_line import Beside
 from concurve.definition.campaign import Campaign
-from concurve.definition.catalogue import campaigns, entries, find, find_study, packaged_name
+from concurve.definition.catalogue import campaigns, entries, packaged_name
 from concurve.definition.copying import copy_packaged
 from concurve.definition.hiding import secrets_of
 from concurve.definition.pointing import Pointing, point, point_campaign
@@ -19,6 +19,7 @@ from concurve.definition.study_line import sweep_study
 from concurve.errors import StudyError
 from concurve.planning.plan import make_plan, trial_spec
 from concurve.wire.spec import ReadyProbe
+from tests.helpers.packaged import find, find_study
 
 URL = "redis://127.0.0.1:6379"
 OWN_REDIS = Beside(attach="4711", server=URL)

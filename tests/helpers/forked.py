@@ -278,7 +278,7 @@ def become(request: Mapping[str, object], streams: Sequence[int]) -> None:
 
 
 def never_redo() -> None:
-    """Have the rules of all efforts without redos, in this child."""
+    """Have the rules of all efforts without redos, in this process."""
     import msgspec
 
     from concurve.definition.study import DEFAULT_RULES

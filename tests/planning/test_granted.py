@@ -19,7 +19,7 @@ from concurve.errors import HostError, StudyError
 from concurve.host import machine
 from concurve.measuring import heads, packaged
 from concurve.planning.granted import granted
-from concurve.planning.plan import make_plan, plan_of, trial_spec
+from concurve.planning.plan import Cell, Plan, make_plan, plan_of, trial_spec
 from concurve.terms import IndicatorInfo
 from tests.helpers.fakes import small_study
 
@@ -146,6 +146,36 @@ def test_roles_of_a_trial_share_a_port_and_a_load_has_the_spare_cpus() -> None:
     for cell in (0, 1):
         assert spec(cell, (0, 1, 2, 3)).roles[1].controls.cpus == (2, 3), "the same in every cell"
         assert spec(cell, (0, 1)).roles[1].controls.cpus == (0, 1), "none is left: all"
+
+
+def test_spare_cpus_are_found_without_a_look_at_every_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial of a large plan is planned as fast as one of a small plan."""
+    text = FILE.replace("cpus = [1, 2]", "cpus = [1, 2]\nkeys = [1, 2, 3, 4, 5, 6, 7, 8]", 1)
+    text = text.replace('"{free_port}"]', '"{free_port}", "{keys}"]', 1)
+    plan = make_plan(parse_study(text, 4, "s.toml"), "normal", 1)
+    assert len(plan.cells) == 16
+    asked, values = [], Plan.values
+
+    def counted(self: Plan, cell: Cell, *more: Any) -> Any:
+        asked.append(cell.index)
+        return values(self, cell, *more)
+
+    monkeypatch.setattr(Plan, "values", counted)
+    (_, load) = trial_spec(plan, plan.cells[0], "t", (0, 1, 2, 3), find, 4711).roles
+    assert load.controls.cpus == (2, 3)
+    assert len(asked) == 1 + 2, "those of the cell, and of a cell for each level of cpus"
+
+
+def test_cpus_of_a_part_are_bound_at_every_level_that_it_holds() -> None:
+    """The part names another factor than the text of the role does."""
+    text = FILE.replace("cpus = [1, 2]", 'place = ["low"]\nlast = [0, 1, 2]', 1)
+    text = text.replace('cpus = "{cpus}"', 'cpus = "{place.set}"')
+    text = text.replace("[protocol]\noptional = { cpus = [2] }\n", "")
+    text += '[levels.place]\nlow = { set = "0-{last}" }\n'
+    plan = make_plan(parse_study(text, 4, "s.toml"), "normal", 1)
+    for cell in plan.cells:
+        (_, load) = trial_spec(plan, cell, "t", (0, 1, 2, 3), find, 4711).roles
+        assert load.controls.cpus == (3,)
 
 
 def test_roles_of_a_trial_share_a_folder() -> None:

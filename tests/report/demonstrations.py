@@ -7,7 +7,6 @@ import random
 import msgspec
 
 from concurve.analysis.run import trial_findings_of
-from concurve.definition.catalogue import find_study
 from concurve.definition.controls import ControlsTemplate
 from concurve.estimate import Estimate
 from concurve.findings.explanation import CellExplanation, Explanation, RunnerUp
@@ -17,6 +16,7 @@ from concurve.measuring.laboratory import Runner
 from concurve.store import Store
 from concurve.wire.spec import TrialSpec
 from tests.helpers.fakes import FakeClock, FakeEngine
+from tests.helpers.packaged import find_study
 
 #: What befalls the trials: their times as multiples of what they take on a
 #: quiet machine, and the share of trials during which the host took CPU time away.

@@ -12,9 +12,9 @@ import pytest
 
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign
-from concurve.definition.catalogue import find
 from concurve.definition.claim_kinds import parse_test
 from concurve.definition.study import Study
+from tests.helpers.packaged import find
 
 PAGE = Path(__file__).parents[2] / "docs" / "coverage-of-documents.md"
 

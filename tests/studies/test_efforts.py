@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,6 @@ import pytest
 
 from concurve.definition import catalogue
 from concurve.definition.campaign import Answer, Campaign, at_effort
-from concurve.definition.catalogue import find
 from concurve.definition.claim_kinds import (
     ClaimTest,
     Mapping_,
@@ -27,6 +27,7 @@ from concurve.definition.claim_kinds import (
 from concurve.definition.study import Claim, Study
 from concurve.planning.plan import make_plan, trial_spec
 from concurve.terms import Level
+from tests.helpers.packaged import find
 
 CPUS = 2
 MANY_CPUS = tuple(range(16))
@@ -79,6 +80,7 @@ UNUSED = {
 }
 
 
+@cache
 def run_at(effort: str | None = None) -> dict[str, list[Study]]:
     """The packaged studies by what is run at once, a campaign or a study alone: those of an effort,
     or all."""

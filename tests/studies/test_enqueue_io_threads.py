@@ -14,11 +14,11 @@ import pytest
 from concurve.analysis.claims import judge_claims
 from concurve.attendants.servers import SERVERS
 from concurve.definition import catalogue
-from concurve.definition.catalogue import find_study
 from concurve.planning.plan import Plan, make_plan, trial_spec
 from concurve.terms import Level
 from tests.helpers import real
 from tests.helpers.columns import column_samples
+from tests.helpers.packaged import find_study
 
 REDIS = SERVERS["redis-server"].find() is not None
 

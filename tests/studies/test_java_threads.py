@@ -22,7 +22,6 @@ import concurve
 from concurve.analysis.agreement import published_tables
 from concurve.analysis.claims import judge_claims
 from concurve.definition.campaign import Campaign
-from concurve.definition.catalogue import find
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study import EFFORTS, Study, unused_factors
 from concurve.engine.local import LocalEngine
@@ -38,6 +37,7 @@ from concurve.wire.record import RoleRecord
 from concurve.wire.spec import RoleSpec
 from tests.helpers.columns import column_samples
 from tests.helpers.fakes import small_study
+from tests.helpers.packaged import find
 
 FOLDER = Path(concurve.__file__).parent / "studies" / "java-threads"
 

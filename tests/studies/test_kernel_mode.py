@@ -14,7 +14,6 @@ import pytest
 from concurve.analysis.claims import judge_claims
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
-from concurve.definition.catalogue import find
 from concurve.exports import export_run
 from concurve.findings.workers import CellShares, WorkerShares
 from concurve.host.temporary import remove_abandoned
@@ -26,6 +25,7 @@ from tests.helpers import real
 from tests.helpers.columns import column_samples
 from tests.helpers.forked import NO_REDO
 from tests.helpers.lacking import lacking
+from tests.helpers.packaged import find
 from tests.helpers.planned import argv, study_of
 
 FOLDER = dict(catalogue.campaigns())["kernel-mode"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from concurve.definition.catalogue import find_study
 from concurve.definition.inventory import Inventory
 from concurve.definition.pointing import Pointing, point
 from concurve.definition.study import Study
@@ -22,6 +21,7 @@ from concurve.wire.spec import RoleSpec
 from tests.helpers import real
 from tests.helpers.agents import Agents, inventory_of
 from tests.helpers.lacking import lacking
+from tests.helpers.packaged import find_study
 
 SERVER, LOAD = "10.77.0.1", "10.77.0.2"
 HOSTS = inventory_of({"first": SERVER, "second": LOAD}, second=("load",))

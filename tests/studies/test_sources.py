@@ -21,7 +21,6 @@ from concurve.analysis.claims.answer import bounded
 from concurve.analysis.samples import MissingError, Samples
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign
-from concurve.definition.catalogue import find
 from concurve.definition.claim_kinds import KINDS, BestRatio, Mapping_, at_levels, parse_test
 from concurve.definition.measured import better_of
 from concurve.definition.published import PublishedFigure
@@ -30,6 +29,7 @@ from concurve.estimate import Estimate
 from concurve.findings.claims import ClaimFinding
 from concurve.stats.blocks import Blocks
 from concurve.terms import Level
+from tests.helpers.packaged import find
 
 DOCS = Path(__file__).parents[2] / "docs" / "studies"
 

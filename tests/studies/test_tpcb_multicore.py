@@ -19,12 +19,12 @@ import pytest
 
 from concurve.definition import catalogue
 from concurve.definition.campaign import Campaign, at_effort
-from concurve.definition.catalogue import find
 from concurve.host.temporary import remove_abandoned
 from concurve.planning.plan import make_plan
 from tests.helpers import real
 from tests.helpers.forked import NO_REDO
 from tests.helpers.lacking import lacking
+from tests.helpers.packaged import find
 from tests.helpers.planned import argv, study_of
 
 FOLDER = dict(catalogue.campaigns())["tpcb-multicore"]

@@ -34,7 +34,7 @@ from concurve.definition.study import (
     Study,
     choose_work,
 )
-from concurve.definition.templates import Value, expand, render
+from concurve.definition.templates import Value, expand, placeholders, render
 from concurve.errors import HostError, StudyError
 from concurve.planning.placing import placed
 from concurve.planning.searches import check_searches, is_search, together
@@ -377,12 +377,27 @@ def _spare_cpus(plan: Plan, cpus: Sequence[int], host: str) -> tuple[int, ...]:
     if SPARE not in texts.values():
         return tuple(cpus)
     bound: set[int] = set()
-    for cell in plan.cells:
-        for role, text in texts.items():
-            if text and text != SPARE and (rendered := render(text, plan.values(cell))):
+    for role, text in texts.items():
+        if not text or text == SPARE:
+            continue
+        for cell in _told_apart(plan.cells, text):
+            if rendered := render(text, plan.values(cell)):
                 with contextlib.suppress(HostError):  # refused when that cell is planned
                     bound.update(parse_cpus(rendered, cpus, f"role {role}"))
     return tuple(cpu for cpu in cpus if cpu not in bound) or tuple(cpus)
+
+
+def _told_apart(cells: Iterable[Cell], text: str) -> Iterable[Cell]:
+    """The first cell of each way in which a text is rendered. A text mostly names one factor, and a
+    plan may have thousands of cells."""
+    names = placeholders(text)
+    if any("." in name for name in names):  # a part, which may hold the level of any other factor
+        return cells
+    found: dict[tuple[str, ...], Cell] = {}
+    for cell in cells:
+        levels = tuple(str(cell.parameters[name]) for name in names if name in cell.parameters)
+        found.setdefault(levels, cell)
+    return found.values()
 
 
 def _may_run(plan: Plan, role: Role, host: str) -> bool:
