@@ -10,7 +10,7 @@ with very many trials the first :data:`TRIALS_READ`.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 import msgspec
@@ -204,6 +204,8 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = _counted(breakdowns)
     operation, roles = _operation(findings, head.study, asked, counted), asked.roles
+    if _are_marked(breakdowns.values(), all):
+        operation = f"{operation}, in the phase {MEASURE_PHASE}"
     if roles.clients or roles.others:
         operation = f"{operation}; the threads are those of the role {roles.subject}"
     serving = asked.roles.serving
@@ -365,7 +367,7 @@ def _cell(
     # Where threads waited is so on a busy machine, too.
     place = place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
-    loss = loss_told(cell, own, base) or _of_phase(cell, own, base)
+    loss = loss_told(cell, own, base) or _of_phase(cell, own, base, findings.primary)
     weight = Weight() if is_withheld else weight
     return CellExplanation(
         parameters=cell.parameters,
@@ -428,9 +430,18 @@ def _parts(own: Breakdown, base: Breakdown | None, verdict: Verdict, *, is_compa
     return _NOT_COMPARED if verdict.cause == "none" else ""
 
 
-def _of_phase(cell: CellFindings, own: Breakdown, base: Breakdown | None) -> Loss | None:
-    """The lost speed-up of a phase that the program marks, as the tables of figures have it."""
+#: The figure that is of the whole run, whatever phase the program marks.
+_OF_WHOLE_RUN = "run_seconds"
+
+
+def _of_phase(
+    cell: CellFindings, own: Breakdown, base: Breakdown | None, primary: str
+) -> Loss | None:
+    """The lost speed-up of a phase that the program marks, as the tables of figures have it; that
+    of the mean times where these compare whole runs, as the evidence is of the phase."""
     loss = undivided_loss(own, base) if base is not None else None
+    if loss is not None and primary == _OF_WHOLE_RUN:
+        return loss._replace(by_means=True)
     return loss and loss.at(cell.indicators.get("speedup"))
 
 
@@ -645,22 +656,48 @@ def _of_speedups(
     that, and why those that are divided are not those of the tables of figures."""
     is_compared = any(cell.base is not None for cell in cells)
     divided = [cell for cell in cells if cell.speedup_lost]
-    is_marked = any(account.is_marked for it in breakdowns.values() for account in it.accounts)
-    if is_compared and not divided and is_marked:
-        yield (
-            f"The program marks the phase `{MEASURE_PHASE}`, and records have the lives of threads "
-            "for the whole run alone: no speed-up is divided into what was lost of it."
-        )
+    is_marked = _are_marked(breakdowns.values(), any)
+    if is_marked:
+        yield from _of_marked(cells, is_compared=is_compared, is_divided=bool(divided))
     if not is_marked and any(cell.cause == "serial" for cell in cells):
         yield (
             "The start and the end of a program are work that one thread does alone: more work in "
             f"a trial makes them small, and a phase `{MEASURE_PHASE}` leaves them out."
+        )
+    if any(cell.by_means and not cell.speedup_lost for cell in cells):
+        yield (
+            f'A speed-up "by mean times" is that of the phase `{MEASURE_PHASE}`, as the causes '
+            "are. concurve show compares the times of whole runs: its speed-up differs."
         )
     if any(cell.by_means for cell in divided):
         yield (
             'A speed-up "by mean times" is the ratio of the mean times of all trials, so that its '
             "parts add up. concurve show compares the trials of each block: its speed-up differs."
         )
+
+
+def _are_marked(sides: Iterable[Breakdown], which: Callable[[Iterable[object]], bool]) -> bool:
+    """Does the program mark its measured phase in ``any`` trial, or in ``all`` of them?"""
+    return which(account.is_marked for side in sides for account in side.accounts)
+
+
+def _of_marked(
+    cells: Sequence[CellExplanation], *, is_compared: bool, is_divided: bool
+) -> Iterator[str]:
+    """Which figures are of the phase that the program marks, and which of the whole run."""
+    marks = f"The program marks the phase `{MEASURE_PHASE}`"
+    if is_compared and is_divided:
+        yield (
+            f"{marks} in some cells alone. The table of the lost speed-up is of the others, whole "
+            "runs; what is said of those with a phase is of the phase."
+        )
+    elif is_compared:
+        yield (
+            f"{marks}: times, shares and speed-ups are of the phase. Records have the lives of "
+            "threads for the whole run alone: no speed-up is divided into what was lost of it."
+        )
+    if any(cell.sites for cell in cells if cell.is_of_lock):
+        yield "Samples of the places where threads wait are of the whole run."
 
 
 #: A smaller share of the thread time that threads without work have is not told.
