@@ -34,6 +34,7 @@ from concurve.explain.room import ceiling
 from concurve.explain.sentences import (
     above_ideal,
     less_possible,
+    lock_allows,
     loss_told,
     of_start_and_end,
     parts_without_cause,
@@ -404,7 +405,9 @@ def _cell(
         remedy="" if is_withheld else verdict.remedy or of_start_and_end(verdict, weight.runner_up),
         spent="" if is_withheld else spent(own, verdict),
         server_cpu=own.server_cpu,
-        ideal=above_ideal(cell, base_cell, own, base) or less_possible(cell, base_cell, own, base),
+        ideal=above_ideal(cell, base_cell, own, base)
+        or less_possible(cell, base_cell, own, base)
+        or ("" if doubt else lock_allows(base_cell, cell, Case(own, base, serving), verdict)),
         parts=_parts(own, base, verdict, is_compared=is_compared) if not is_withheld else "",
     )
 
