@@ -45,7 +45,8 @@ def run(threads: int, held: float, steady: bool, seed: int = 1) -> tuple[float, 
 def of_lock(threads: int, wall: float, waited: float, **more: Any) -> Breakdown:
     """The cell of such a run, on a CPU for each thread."""
     futex = min(0.98, waited / (threads * wall))
-    given = {"sites": waits_at(("join", 300), ("mutex", 60)), "words": [(2000, threads)]} | more
+    found = waits_at(("join", 300), ("mutex", 60))
+    given: dict[str, Any] = {"sites": found, "words": [(2000, threads)]} | more
     own = worker(1 - futex - 0.01, futex=futex, switches=given.pop("switches", 100))
     cpus = given.pop("cpus", tuple(range(threads)))
     return cell(threads, [*[own] * threads, joining()], wall=wall, cpus=cpus, **given)

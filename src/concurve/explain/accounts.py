@@ -37,7 +37,6 @@ from concurve.explain.threads import (
     tree_time,
     workers_time,
 )
-from concurve.explain.under_load import under_load_ns
 from concurve.explain.waiting import (
     FutexWords,
     joiners,
@@ -51,6 +50,7 @@ from concurve.explain.waiting import (
 from concurve.readings.contamination import Taken, foreign, foreign_on_bound, judged, stolen
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
+from concurve.readings.under_load import under_load_ns
 from concurve.wire.record import (
     CpuQuota,
     PhaseRecord,
