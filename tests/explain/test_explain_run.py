@@ -459,9 +459,13 @@ def test_how_much_of_the_thread_time_of_go_has_no_goroutine_to_run_is_told(store
 
     go = explained(store, lambda threads: made(threads, {"runtime": "no memory was read"}))
     other = explained(store, lambda threads: made(threads, {}))
-    said = "Up to 40 % of the thread time of a cell is threads of Go's runtime that wait for a"
+    said = (
+        "Not counted: up to 40 % of the time of a cell's threads, for which those of Go's runtime"
+    )
     assert [note.startswith(said) for note in go.notes].count(True) == 1
     assert not any("Go's runtime" in note for note in other.notes)
+    assert [cell.blocked_share for cell in go.cells] == pytest.approx([0.0] * 3)
+    assert [cell.blocked_share for cell in other.cells] == pytest.approx([0.4] * 3)
 
 
 def test_no_phase_is_asked_of_a_program_alone(store: Store) -> None:

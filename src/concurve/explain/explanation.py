@@ -708,13 +708,18 @@ _IDLE_TOLD_MIN = 0.05
 
 
 def _of_idle_threads(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
-    """How much of the thread time of a Go program is that of threads which have no goroutine to
+    """How much of the time of the threads of a Go program is left out, as they had no goroutine to
     run: they wait at futexes, and for events in place of goroutines."""
-    shares = [side.share("futex", "poll") for side in breakdowns.values() if side.is_go]
+    shares = [
+        idle / (idle + side.per_trial("thread_ns"))
+        for side in breakdowns.values()
+        if (idle := side.per_trial("runtime_idle_ns"))
+    ]
     if max(shares, default=0.0) >= _IDLE_TOLD_MIN:
         yield (
-            f"Up to {words.percent(max(shares))} of the thread time of a cell is threads of Go's "
-            "runtime that wait for a goroutine to run. The program does not wait for them."
+            f"Not counted: up to {words.percent(max(shares))} of the time of a cell's threads, for "
+            "which those of Go's runtime wait for a goroutine to run. The program does not wait "
+            "for them."
         )
 
 
