@@ -102,9 +102,9 @@ class Account(NamedTuple):
     ``goroutines`` what those of a Go program did (``is_go``), whose threads waited for
     ``runtime_idle_ns`` for one to run, which is no part of ``thread_ns``, ``calls`` are readings
     by system call. ``cores`` is the number of cores that the CPUs belong to, where two share
-    one. ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
-    were asked for, where a factor counts them. ``sites``: where in the program threads that have
-    work waited for locks. ``in_turns``: the workers never ran together. ``hot``: where they
+    one. ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers
+    that were asked for, where a factor counts them. ``sites``: where in the program threads that
+    have work waited for locks. ``in_turns``: the workers never ran together. ``hot``: where they
     ran, of whole runs and of roles that serve. ``is_python``: its threads are of one process, which
     an interpreter of Python runs. ``is_jvm``: a JVM runs the threads; ``stops`` is how
     often the thread slept by which it stops all others, and ``compiler_queue_ns`` how long a thread

@@ -100,6 +100,10 @@ class SampledStacks(msgspec.Struct, frozen=True):
     skipped: int = 0
 
 
+#: The function of Python that starts a thread, as records name it.
+STARTS_THREAD = "Thread.start"
+
+
 class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
     """A place in the program where threads were seen waiting for a lock, over all trials of a cell.
 
@@ -129,6 +133,12 @@ class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str | None = None
     callers: tuple[str, ...] = ()
     offsets: tuple[str, ...] = ()
+
+    @property
+    def starts_threads(self) -> bool:
+        """Does Python start a thread there, and wait until that runs? That is no lock of the
+        program."""
+        return self.operation == STARTS_THREAD
 
     @property
     def is_sure(self) -> bool:

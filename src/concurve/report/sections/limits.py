@@ -382,7 +382,7 @@ def _sites(explanation: Explanation) -> Table | None:
             Column("lock", [site.lock or Missing() for _, site in rows], wanted=2),
             Column("had by", [_had_by(site) for _, site in rows], wanted=3,
                    note="Who had the lock, in the readings that say so."),
-            Column("by", [site.operation or Missing() for _, site in rows], wanted=4),
+            Column("by", [_by(site) for _, site in rows], wanted=4),
             Column("found by", [_found_by(site) for _, site in rows], wanted=6,
                    note="How the place was found on the stack."),
         ),
@@ -414,6 +414,10 @@ def _had_by(site: WaitSite) -> Cell:
         taken = f" in {it.takes_in}" if it.takes_in not in ("", site.name) else ""
         who.append(f"{it.name or UNNAMED}{taken} {fmt.percent(it.readings / site.held)}")
     return f"{', '.join(who)} (of {site.held:,})"
+
+
+def _by(site: WaitSite) -> Cell:
+    return "starting threads" if site.starts_threads else site.operation or Missing()
 
 
 def _found_by(site: WaitSite) -> str:
