@@ -459,9 +459,13 @@ def test_how_much_of_the_thread_time_of_go_has_no_goroutine_to_run_is_told(store
 
     go = explained(store, lambda threads: made(threads, {"runtime": "no memory was read"}))
     other = explained(store, lambda threads: made(threads, {}))
-    said = "Up to 40 % of the thread time of a cell is threads of Go's runtime that wait for a"
+    said = (
+        "Not counted: up to 40 % of the time of a cell's threads, for which those of Go's runtime"
+    )
     assert [note.startswith(said) for note in go.notes].count(True) == 1
     assert not any("Go's runtime" in note for note in other.notes)
+    assert [cell.blocked_share for cell in go.cells] == pytest.approx([0.0] * 3)
+    assert [cell.blocked_share for cell in other.cells] == pytest.approx([0.4] * 3)
 
 
 def test_no_phase_is_asked_of_a_program_alone(store: Store) -> None:
@@ -564,6 +568,36 @@ def test_why_no_speed_up_is_divided_is_said_where_the_program_marks_its_phase(st
     assert not any(cell.speedup_lost for cell in part.cells)
     assert [cell.speedup for cell in part.cells[1:]] == pytest.approx([2.0, 4.0])
     assert sum("marks the phase `measure`" in note for note in part.notes) == 1
+    assert any("times, shares and speed-ups are of the phase." in note for note in part.notes)
+    assert part.operation.endswith(", in the phase measure")
+    assert "phase" not in whole.operation
+
+
+def test_a_table_of_whole_runs_beside_cells_with_a_phase_is_told(store: Store) -> None:
+    def some(threads: int) -> TrialRecord:
+        if threads < 4:
+            return uneven(threads)
+        return record(role([thread(1.0)] * threads, 1000 * threads, phase=True))
+
+    found = explained(store, some)
+    assert [bool(cell.speedup_lost) for cell in found.cells] == [False, True, False]
+    assert any("lost speed-up is of the others, whole runs" in note for note in found.notes)
+    assert "phase" not in found.operation, "of a part of the cells alone"
+
+
+def test_the_speed_up_of_a_phase_is_that_of_its_evidence(store: Store) -> None:
+    """The first figure may be the time of the whole run, with a start that no phase has."""
+
+    def started(threads: int) -> TrialRecord:
+        made = role([thread(1.0)] * threads, 1000, phase=True, wall=WALL // threads)
+        return record(msgspec.structs.replace(made, wall_ns=2 * WALL + WALL // threads))
+
+    runs = (Indicator(name="run_seconds", unit="s", better="lower"),)
+    found = explained(store, started, indicators=runs)
+    assert found.cells[1].speedup == pytest.approx(2.0) and found.cells[1].by_means
+    assert any("is that of the phase `measure`" in note for note in found.notes)
+    same = explained(store, started)
+    assert same.cells[1].speedup == pytest.approx(2.0) and not same.cells[1].by_means
 
 
 def test_speed_ups_that_are_not_those_of_the_figures_are_told(store: Store) -> None:

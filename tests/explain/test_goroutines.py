@@ -102,6 +102,33 @@ def test_goroutines_that_scale_are_not_accused() -> None:
     assert cause_of(own, BASE).cause == "none"
 
 
+@pytest.mark.parametrize("absent", [False, True])
+def test_how_many_threads_the_runtime_keeps_changes_nothing(absent: bool) -> None:
+    """The same work on two threads, or by turns on eight that wait for a goroutine in between."""
+    more: dict[str, Any] = {"runtime": runtime(1.4, group=1)}
+    if absent:
+        more = {"absent": {"runtime": "it was stripped"}}
+    few = go(2, (0.7, 0.7), wall=0.9, **more)
+    many = go(2, (0.175,) * 8, wall=0.9, **more)
+    for name in ("total", "blocked", "futex", "sleep", "cpu"):
+        assert many.mean(name) == pytest.approx(
+            few.mean(name), rel=0.03, abs=0.01 * few.mean("cpu")
+        )
+    assert few.mean("futex") == 0 and few.mean("total") == pytest.approx(few.mean("cpu"), rel=0.05)
+    of_few, of_many = lost(few, BASE), lost(many, BASE)
+    assert of_many.speedup == pytest.approx(of_few.speedup)
+    assert of_many.parts == pytest.approx(of_few.parts, abs=0.02)
+    assert cause_of(many, BASE).cause == cause_of(few, BASE).cause
+
+
+def test_a_goroutine_in_a_call_keeps_its_thread() -> None:
+    """C that it calls waits at a futex: that is no idle thread."""
+    called = go(2, (0.7, 0.3), runtime=runtime(1.0, calls=0.5))
+    idle = go(2, (0.7, 0.3), runtime=runtime(1.0))
+    assert idle.share("futex") == 0
+    assert called.mean("futex") == pytest.approx(0.5 * called.per_operation("wall_ns"), rel=0.05)
+
+
 def test_a_go_program_without_symbols_accuses_no_lock_and_says_what_is_missing() -> None:
     def made(level: int, wall: float) -> Breakdown:
         return go(level, (0.5, 0.5), wall=wall, absent={"runtime": "it was stripped"})

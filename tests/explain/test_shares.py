@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
+from concurve.analysis.campaign.summary import causes
 from concurve.estimate import Estimate
 from concurve.explain import weights
 from concurve.explain.accounts import Account, account
@@ -24,14 +25,18 @@ from concurve.explain.weights import (
     outweighed,
     weigh,
 )
-from concurve.findings.explanation import CellExplanation, Limit, RunnerUp
+from concurve.findings.explanation import Cause, CellExplanation, Explanation, Limit, RunnerUp
 from concurve.report import format as fmt
+from concurve.report.document import Detail
 from concurve.report.losses import LOSSES, lost_to
-from concurve.report.sections.limits import certainty
-from concurve.report.sections.overview import limit_line
+from concurve.report.sections.limits import certainty, explanation_document
+from concurve.report.sections.overview import Told, _short_limit, limit_line
+from concurve.report.terminal import lines
+from concurve.store import Store
 from concurve.wire.record import HotFunction, HotRecord
 from tests.explain.test_losses import ASKED, BASE, joining, program, worker
 from tests.helpers.explaining import Thread, record
+from tests.helpers.made import made_run
 
 CASES = 80
 TRIALS = 6
@@ -270,12 +275,56 @@ def test_more_cpu_time_has_no_guess_for_its_cause() -> None:
     core = RunnerUp("smt", is_indistinct=True)
     start = "Of the loss, 63 % [40 %, 72 %] is more CPU time"
     both = "data that threads share, CPUs that share a core"
-    assert f"{start}, of no known cause ({both})." in at_ceiling(core, False)
-    compilers = "the compilers of the JVM"
-    assert f"{start}, of no known cause ({both}, {compilers})." in at_ceiling(core, True)
-    one = f"{start}, of no known cause (data that threads share, {compilers})."
+    assert f"{start}, of no known cause (perhaps {both})." in at_ceiling(core, False)
+    of_java = "the compilers of the JVM, its collector"
+    assert f"{start}, of no known cause (perhaps {both}, {of_java})." in at_ceiling(core, True)
+    one = f"{start}, of no known cause (perhaps data that threads share, {of_java})."
     assert one in at_ceiling(None, True)
-    assert f"{start} (data that moves between CPUs)." in at_ceiling(None, False)
+    data = f"{start}, of no known cause (perhaps data that threads share)."
+    assert data in at_ceiling(None, False), "counters of cache misses would tell, and none is read"
+
+
+#: Parts of sentences that would say of more CPU time what it goes to.
+GUESSES = re.compile(
+    r"data that (threads share|the threads share|moves)|bandwidth|(cores|CPUs) (that|of this)|"
+    r"coherency|memory\b|smt|collector|compilers"
+)
+
+
+def without_what_may_be(text: str) -> str:
+    """A text without what follows "perhaps", and without what the evidence cannot tell apart."""
+    return re.sub(r"(perhaps|cannot tell it apart from) .*?(\. |\.$|$)", "", text, flags=re.M)
+
+
+@pytest.mark.parametrize("is_jvm", [False, True])
+@pytest.mark.parametrize("cause", ["coherency", "memory", "smt"])
+def test_no_view_states_what_more_cpu_time_goes_to(cause: Cause, is_jvm: bool) -> None:
+    """Counters of cache misses would tell, and none is read: it is said what it may be."""
+    share = Estimate(value=0.93, low=0.8, high=1.0, n=5)
+    own = CellExplanation(
+        parameters={"threads": 2}, base={"threads": 1}, cause=cause, trials=5, speedup=1.25,
+        evidence="With threads=2 an operation takes 1.6 × the CPU time: perhaps data.",
+        reason="With threads=2 an operation takes 1.6 × the CPU time: perhaps data",
+        speedup_possible=2.0, speedup_lost={"cpu": 0.75}, share=share, share_parts=("cpu",),
+        is_jvm=is_jvm,
+    )  # fmt: skip
+    base = CellExplanation(parameters={"threads": 1}, cause="none", evidence="", trials=5)
+    explanation = Explanation(
+        run="r", study="s", factors=("threads",), work="threads", operation="a run",
+        cells=(base, own),
+    )  # fmt: skip
+    findings = made_run(Store(), lambda n: 1.0 / float(n), threads=(1, 2))
+    limit, whole = Limit({}, own), limit_line(Limit({}, own))
+    shortest, *shorter = (
+        _short_limit(findings, limit, whole, told).text for told in reversed(Told)
+    )
+    beyond = limit_line(Limit({}, msgspec.structs.replace(own, cause="lock"), beyond=own)).text
+    full = lines(explanation_document(explanation, Detail.FULL), width=200)
+    shown = "\n".join(map(str, full))
+    for view in (whole.text, shortest, *shorter, beyond, shown, causes(explanation)):
+        assert not GUESSES.search(without_what_may_be(view)), view
+    assert shortest.startswith("more CPU time, of no known cause (perhaps ")
+    assert all(("the compilers of the JVM" in view) == is_jvm for view in (shortest, beyond))
 
 
 @pytest.mark.parametrize(("varied", "is_sure"), [(0.05, True), (1.5, False)])

@@ -17,6 +17,7 @@ from concurve.explain.accounts import account
 from concurve.explain.explanation import explain_run
 from concurve.explain.sites import of_the_program, place_sentence, sites_of, with_place
 from concurve.explain.threads import names_of_kinds
+from concurve.explain.waiting import waits_for_the_interpreter
 from concurve.findings.explanation import CellExplanation, Explanation, Holders, RunnerUp
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -326,6 +327,23 @@ def test_the_interpreters_lock_is_named_wherever_it_is_waited_for() -> None:
     )
     spread = sites_of([sites(*[site(f"f{it}", 5, **place, line=it) for it in range(1, 16)])])
     assert place_sentence("lock", spread) == "Of 75 sampled waits, 100 % were for the GIL."
+
+
+def test_who_starts_threads_of_python_waits_for_no_lock_of_the_program() -> None:
+    """Until the new thread runs, which needs the interpreter: the wait for that is named so."""
+    place = {"file": "/src/app.py", "runtime": "cpython", "operation": "Thread.start"}
+    of_interpreter = site("main", 30, line=7, lock="GIL", **place)
+    until_it_runs = site("main", 20, line=7, **place)
+    record = SitesRecord(readings=50, listed=(of_interpreter, until_it_runs))
+    found = sites_of([record])
+    assert [it.lock for it in found] == ["GIL"]
+    assert place_sentence("lock", found) == (
+        "Of 30 sampled waits, 100 % were for the GIL, in main (app.py:7), starting threads."
+    )
+    assert waits_for_the_interpreter([record]) == (0, 0)
+    working = site("work", 10, line=3, lock="GIL", file="/src/app.py", runtime="cpython")
+    both = SitesRecord(readings=60, listed=(of_interpreter, working))
+    assert waits_for_the_interpreter([both]) == (10, 0)
     assert place_sentence("lock", sites_of([sites(site("work", 5, **place, line=7))])) == ""
 
 

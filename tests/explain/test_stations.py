@@ -12,10 +12,11 @@ from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
-from concurve.explain.under_load import under_load_ns
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
+from concurve.readings.measures import measure
 from concurve.readings.operations import Asked
+from concurve.readings.under_load import under_load_ns
 from concurve.wire.record import (
     CpuQuota,
     GrantedControls,
@@ -511,6 +512,30 @@ def test_the_time_of_a_server_before_and_after_its_load_is_none_of_an_operations
     assert found.blocked_ns == pytest.approx((loaded - 0.6) * SECOND)
     assert found.is_lifetime is (loaded == 1.0)
     assert found.serving.server == pytest.approx(0.6 / loaded)
+
+
+@pytest.mark.parametrize("subject", ["server", "client"])
+@pytest.mark.parametrize(("ended_by", "loaded"), [("itself", 0.92), ("killed", 1.0)])
+def test_the_cpus_that_a_server_used_are_of_the_time_of_its_load(
+    subject: str, ended_by: str, loaded: float
+) -> None:
+    """Whichever role is measured; a phase that is marked has its own time."""
+    server = made_role([made_thread(0.6, poll=0.4)], None, "server", wall=SECOND)
+    client = msgspec.structs.replace(
+        made_role([made_thread(0.1, poll=0.9)], 1000.0, "client", wall=SECOND),
+        released_ns=round(0.06 * SECOND),
+        wall_ns=round(0.92 * SECOND),
+        ended_by=ended_by,
+    )
+    asked = Asked(Purposes(subject, "server", ("client",), True))
+    prefix = "" if subject == "server" else "server."
+    found = measure(record(server, client), asked).values
+    assert found[f"{prefix}cpus_used"] == pytest.approx(0.6 / loaded)
+    assert found[f"{prefix}wall_seconds"] == pytest.approx(1.0), "as it was measured"
+    phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND // 2, usage=server.usage)
+    marked = msgspec.structs.replace(server, phases=(phase,))
+    used = measure(record(marked, client), asked).values[f"{prefix}cpus_used"]
+    assert used == pytest.approx(1.2)
 
 
 def test_a_server_that_worked_for_longer_than_its_load_ran_did_so_outside_of_it() -> None:

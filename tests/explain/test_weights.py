@@ -350,7 +350,7 @@ def test_how_much_waits_for_what_is_used_up_is_told_however_little_it_is() -> No
     more = RunnerUp("coherency", Estimate(value=0.9, n=5))
     assert used_up("CPUs", 0.1, more) == (
         " Waiting for a CPU is 10 % [8 %, 12 %] of the extra time per operation; a greater part: "
-        "more CPU time (data that moves between CPUs), 90 %."
+        "more CPU time (perhaps data that moves between CPUs), 90 %."
     )
     less = RunnerUp("client", Estimate(value=0.3, n=5))
     assert used_up("main", 0.7, less) == (
@@ -358,8 +358,8 @@ def test_how_much_waits_for_what_is_used_up_is_told_however_little_it_is() -> No
         "30 %."
     )
     assert used_up("", 0.1, more) == (
-        " Of the extra time per operation, 90 % is more CPU time (data that moves between CPUs), "
-        "and 10 % [8 %, 12 %] waiting for a CPU."
+        " Of the extra time per operation, 90 % is more CPU time (perhaps data that moves between "
+        "CPUs), and 10 % [8 %, 12 %] waiting for a CPU."
     ), "in the order of the table"
     assert used_up("", 0.1, RunnerUp("coherency", Estimate(value=0.2, n=5))) == "", (
         "both are little"

@@ -18,6 +18,8 @@ const CALLERS_MAX: usize = 4;
 /// As records name them.
 const CPYTHON: &str = "cpython";
 const GLOBAL_LOCK: &str = "GIL";
+/// Waits until the new thread runs, and meanwhile for the interpreter.
+const STARTS_THREAD: &str = "Thread.start";
 
 /// The sites of the waits of some threads. Counts are of readings: of one thread at one moment each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -358,7 +360,11 @@ fn python_wait(
     let own = |it: &PythonFrame| !names::is_of_python_locks(&it.code.file);
     let at = frames.iter().position(own);
     let library = &frames[..at.unwrap_or(frames.len())];
-    let operation = library.last().filter(|_| at.is_some() && known.is_none());
+    // Of waits for the interpreter itself the library says little, but that a thread is started.
+    let starts = library.iter().find(|it| it.code.function == STARTS_THREAD);
+    let operation = starts
+        .or(library.last().filter(|_| known.is_none()))
+        .filter(|_| at.is_some());
     let named = |it: &PythonFrame| Primitive::of_python(&it.code.function);
     let of_interpreter = match native {
         Some(native @ (Primitive::Join | Primitive::FileLock)) => native,
@@ -421,4 +427,55 @@ fn add(found: &mut HashMap<Key, Site>, site: Site) {
         .take_while(|(a, b)| a == b)
         .count();
     known.callers.truncate(same);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpython::Code;
+
+    fn frames(functions: &[(&str, &str)]) -> Vec<PythonFrame> {
+        functions
+            .iter()
+            .map(|&(function, file)| PythonFrame {
+                code: Arc::new(Code {
+                    function: function.into(),
+                    file: file.into(),
+                    first_line: 1,
+                    lines: Vec::new(),
+                }),
+                offset: 0,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_wait_for_the_interpreter_that_starts_a_thread_says_so() {
+        const LIBRARY: &str = "/usr/lib/python3.11/threading.py";
+        let waits = [("Condition.wait", LIBRARY), ("Event.wait", LIBRARY)];
+        let started = [
+            &waits[..],
+            &[("Thread.start", LIBRARY), ("main", "/app.py")],
+        ]
+        .concat();
+        let pool = "/usr/lib/python3.11/concurrent/futures/thread.py";
+        let submitted = [
+            &started[..3],
+            &[("ThreadPoolExecutor.submit", pool), ("main", "/app.py")],
+        ]
+        .concat();
+        let other = [&waits[..], &[("main", "/app.py")]].concat();
+        let of = |frames: &[PythonFrame], known| {
+            let wait = python_wait(frames, known, None).expect("a function of the program");
+            assert_eq!(wait.named.function.as_deref(), Some("main"));
+            wait.operation
+        };
+        let global = Some(Primitive::Mutex);
+        for stack in [&started, &submitted] {
+            assert_eq!(of(&frames(stack), global).as_deref(), Some("Thread.start"));
+            assert_eq!(of(&frames(stack), None).as_deref(), Some("Thread.start"));
+        }
+        assert_eq!(of(&frames(&other), global), None);
+        assert_eq!(of(&frames(&other), None).as_deref(), Some("Event.wait"));
+    }
 }

@@ -53,8 +53,9 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="run_cpu_seconds", label="CPU time of the run", unit="s", better="lower",
                   note="whole life, start-up included"),
     IndicatorInfo(name="cpus_used", label="CPUs used", better="higher",
-                  note="CPU time over wall time: of the measured phase, without one of the whole "
-                       "life"),
+                  note="CPU time over wall time: of the measured phase; without one, of a server "
+                       "the time of its load, where that is known; else of the whole life, with "
+                       "what it waits before and after"),
     IndicatorInfo(name="minor_faults", label="minor faults", better="lower"),
     IndicatorInfo(name="major_faults", label="major faults", better="lower"),
 )  # fmt: skip

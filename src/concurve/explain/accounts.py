@@ -12,7 +12,12 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.explain.capacity import Capacity, capacity_of, takes_turns
-from concurve.explain.goroutines import Goroutines, goroutines_of, is_written_in_go
+from concurve.explain.goroutines import (
+    Goroutines,
+    goroutines_of,
+    idle_in_go,
+    is_written_in_go,
+)
 from concurve.explain.hot import Hot, hot_of
 from concurve.explain.impossible_waits import without_impossible_waits
 from concurve.explain.stations import Serving, serving_of, throttled_ns
@@ -37,7 +42,6 @@ from concurve.explain.threads import (
     tree_time,
     workers_time,
 )
-from concurve.explain.under_load import under_load_ns
 from concurve.explain.waiting import (
     FutexWords,
     joiners,
@@ -51,6 +55,7 @@ from concurve.explain.waiting import (
 from concurve.readings.contamination import Taken, foreign, foreign_on_bound, judged, stolen
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.readings.operations import Asked, Counted, count_operations
+from concurve.readings.under_load import under_load_ns
 from concurve.wire.record import (
     CpuQuota,
     PhaseRecord,
@@ -94,11 +99,12 @@ class Account(NamedTuple):
     the measured time in which it held the role back, summed over CPUs. ``rss_bytes`` is the
     greatest resident memory of a process, ``faults`` are page faults without I/O, and ``started``
     threads that ever lived; of whole lives. ``khz`` is the clock frequency of busy CPUs,
-    ``goroutines`` what those of a Go program did (``is_go``), ``calls`` are readings by system
-    call. ``cores`` is the number of cores that the CPUs belong to, where two CPUs share one.
-    ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers that
-    were asked for, where a factor counts them. ``sites``: where in the program threads that have
-    work waited for locks. ``in_turns``: the workers never ran together. ``hot``: where they
+    ``goroutines`` what those of a Go program did (``is_go``), whose threads waited for
+    ``runtime_idle_ns`` for one to run, which is no part of ``thread_ns``, ``calls`` are readings
+    by system call. ``cores`` is the number of cores that the CPUs belong to, where two share
+    one. ``pinned``: a worker may not use all CPUs of its role. ``level`` is the number of workers
+    that were asked for, where a factor counts them. ``sites``: where in the program threads that
+    have work waited for locks. ``in_turns``: the workers never ran together. ``hot``: where they
     ran, of whole runs and of roles that serve. ``is_python``: its threads are of one process, which
     an interpreter of Python runs. ``is_jvm``: a JVM runs the threads; ``stops`` is how
     often the thread slept by which it stops all others, and ``compiler_queue_ns`` how long a thread
@@ -176,6 +182,7 @@ class Account(NamedTuple):
     is_marked: bool = False
     is_lifetime: bool = False
     judged: tuple[Taken, Taken] = (Taken(0, 1), Taken(0, 1))
+    runtime_idle_ns: float = 0.0
 
     @property
     def steal_ns(self) -> float:
@@ -242,11 +249,10 @@ def account(
     if time.run_queue_ns is None and sum(readings.values()) >= READINGS_MIN:
         missing["run_queue"] += "; it is estimated from samples"
         time = time._replace(run_queue_ns=sampled_queue(time, readings))
-    sites = role.sites
-    if not is_written_in_go(role):  # whose samples have the numbers of goroutines
-        idle = idle_threads(role.threads.listed, active, role.pid, roles.serving)
-        sites = sites_without_idle(sites, idle)
     spent = (time.cpu_ns or 0.0) + (time.run_queue_ns or 0.0)
+    idle_ns, readings = idle_in_go(role, max(0.0, time.thread_ns - spent), wall, readings)
+    time = time._replace(thread_ns=time.thread_ns - idle_ns)
+    sites = _sites_of(role, active, serving=roles.serving)
     operations = count_operations(record, asked, work_level)
     beside = [other for other in record.roles if other.name != role.name]
     others = [_other(other, other.name in clients) for other in beside]
@@ -321,7 +327,18 @@ def account(
         foreign_on_bound=foreign_on_bound(record),
         measured=measured,
         judged=judged(record),
+        runtime_idle_ns=idle_ns,
     )
+
+
+def _sites_of(
+    role: RoleRecord, active: Sequence[ThreadRecord], *, serving: bool
+) -> SitesRecord | None:
+    """Where threads waited, without those that had nothing to do."""
+    if is_written_in_go(role):  # whose samples have the numbers of goroutines
+        return role.sites
+    idle = idle_threads(role.threads.listed, active, role.pid, serving)
+    return sites_without_idle(role.sites, idle)
 
 
 #: The samples of a server's whole life stand for its measured phase if so much of its CPU time is

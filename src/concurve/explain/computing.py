@@ -196,8 +196,9 @@ def _shared_hardware(case: Case, words: str) -> Verdict | None:
     cores = cell.accounts[0].cores
     if cores is not None and before <= cores < workers and ratio <= SMT_TIMES_MAX:
         shared = (
-            f"{words}: {workers} threads at once on {cores} cores, whose CPUs share them; or data "
-            f"that the threads share. A run with {cores} would tell"
+            f"{words}: {workers} threads at once on {cores} cores, perhaps as their CPUs share "
+            f"them, or for data that the threads share{_of_jvm(cell)}. A run with {cores} would "
+            "tell"
         )
         return Verdict("smt", shared, either="coherency")
     if max(cell.threads, base.threads) <= 1:
@@ -212,21 +213,21 @@ def _memory_or_data(case: Case, words: str, ratio: float) -> Verdict | None:
     assert base is not None
     workers, before = _at_once(cell), _at_once(base)
     unread = "cache misses, which would tell, are not counted"
-    spins = f"or threads that spin, for a lock or for work ({unread})"
+    spins = f"or threads that spin, for a lock or for work ({unread}){_of_jvm(cell)}"
     bytes_used = max((account.rss_bytes or 0.0 for account in cell.accounts), default=0.0)
     may_divide = ratio <= BANDWIDTH_SLACK * workers / max(before, 1)
     if bytes_used >= BANDWIDTH_BYTES_MIN and may_divide:
         if ratio < BANDWIDTH_TIMES_MIN:
             return None  # runtimes that hold so much also start more for each worker
         large = f"it works on {bytes_used / (1 << 20):.0f} MiB"
-        said = f"{words}: memory bandwidth ({large}), data that the threads share, {spins}"
+        said = f"{words}: perhaps memory bandwidth ({large}), data that the threads share, {spins}"
         return _or_cores_of_the_host(Verdict("memory", said, either="coherency"), case, ratio)
     if not bytes_used and may_divide:
-        said = f"{words}: data that the threads share, memory bandwidth, {spins}"
+        said = f"{words}: perhaps data that the threads share, memory bandwidth, {spins}"
         return Verdict("coherency", said, either="memory")
     why = "its memory fits into caches" if may_divide else "more workers get less done per second"
     known = f"{why}, so it is not the bandwidth of memory"
-    said = f"{words}: data that the threads share ({known}), {spins}"
+    said = f"{words}: perhaps data that the threads share ({known}), {spins}"
     return _or_cores_of_the_host(Verdict("coherency", said), case, ratio)
 
 
@@ -238,7 +239,13 @@ def _or_cores_of_the_host(found: Verdict, case: Case, ratio: float) -> Verdict:
     if not (cell.accounts[0].may_share_cores and is_more and ratio <= SMT_TIMES_MAX):
         return found
     cores = "CPUs of this virtual machine that share a core of its host, which it does not tell"
-    return found._replace(words=f"{found.words}; or {cores}", either=found.either or "smt")
+    return found._replace(words=f"{found.words}, or {cores}", either=found.either or "smt")
+
+
+def _of_jvm(cell: Breakdown) -> str:
+    """What more CPU time of Java may be beside all that: the compilers and the collector of a JVM
+    use caches and cores that the workers need, and code is slow until it is compiled."""
+    return ", or the compilers or the collector of the JVM" if cell.is_jvm else ""
 
 
 def _slower(cell: Breakdown, base: Breakdown) -> float:

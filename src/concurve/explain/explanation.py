@@ -10,7 +10,7 @@ with very many trials the first :data:`TRIALS_READ`.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 import msgspec
@@ -34,6 +34,7 @@ from concurve.explain.room import ceiling
 from concurve.explain.sentences import (
     above_ideal,
     less_possible,
+    lock_allows,
     loss_told,
     of_start_and_end,
     parts_without_cause,
@@ -204,6 +205,8 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
     counted = _counted(breakdowns)
     operation, roles = _operation(findings, head.study, asked, counted), asked.roles
+    if _are_marked(breakdowns.values(), all):
+        operation = f"{operation}, in the phase {MEASURE_PHASE}"
     if roles.clients or roles.others:
         operation = f"{operation}; the threads are those of the role {roles.subject}"
     serving = asked.roles.serving
@@ -365,7 +368,7 @@ def _cell(
     # Where threads waited is so on a busy machine, too.
     place = place_sentence(verdict.cause, named, addresses=not own.is_jvm)
     known = [name for name in _COMPONENTS if name in own.columns]
-    loss = loss_told(cell, own, base) or _of_phase(cell, own, base)
+    loss = loss_told(cell, own, base) or _of_phase(cell, own, base, findings.primary)
     weight = Weight() if is_withheld else weight
     return CellExplanation(
         parameters=cell.parameters,
@@ -402,7 +405,9 @@ def _cell(
         remedy="" if is_withheld else verdict.remedy or of_start_and_end(verdict, weight.runner_up),
         spent="" if is_withheld else spent(own, verdict),
         server_cpu=own.server_cpu,
-        ideal=above_ideal(cell, base_cell, own, base) or less_possible(cell, base_cell, own, base),
+        ideal=above_ideal(cell, base_cell, own, base)
+        or less_possible(cell, base_cell, own, base)
+        or ("" if doubt else lock_allows(base_cell, cell, Case(own, base, serving), verdict)),
         parts=_parts(own, base, verdict, is_compared=is_compared) if not is_withheld else "",
     )
 
@@ -428,9 +433,18 @@ def _parts(own: Breakdown, base: Breakdown | None, verdict: Verdict, *, is_compa
     return _NOT_COMPARED if verdict.cause == "none" else ""
 
 
-def _of_phase(cell: CellFindings, own: Breakdown, base: Breakdown | None) -> Loss | None:
-    """The lost speed-up of a phase that the program marks, as the tables of figures have it."""
+#: The figure that is of the whole run, whatever phase the program marks.
+_OF_WHOLE_RUN = "run_seconds"
+
+
+def _of_phase(
+    cell: CellFindings, own: Breakdown, base: Breakdown | None, primary: str
+) -> Loss | None:
+    """The lost speed-up of a phase that the program marks, as the tables of figures have it; that
+    of the mean times where these compare whole runs, as the evidence is of the phase."""
     loss = undivided_loss(own, base) if base is not None else None
+    if loss is not None and primary == _OF_WHOLE_RUN:
+        return loss._replace(by_means=True)
     return loss and loss.at(cell.indicators.get("speedup"))
 
 
@@ -645,16 +659,18 @@ def _of_speedups(
     that, and why those that are divided are not those of the tables of figures."""
     is_compared = any(cell.base is not None for cell in cells)
     divided = [cell for cell in cells if cell.speedup_lost]
-    is_marked = any(account.is_marked for it in breakdowns.values() for account in it.accounts)
-    if is_compared and not divided and is_marked:
-        yield (
-            f"The program marks the phase `{MEASURE_PHASE}`, and records have the lives of threads "
-            "for the whole run alone: no speed-up is divided into what was lost of it."
-        )
+    is_marked = _are_marked(breakdowns.values(), any)
+    if is_marked:
+        yield from _of_marked(cells, is_compared=is_compared, is_divided=bool(divided))
     if not is_marked and any(cell.cause == "serial" for cell in cells):
         yield (
             "The start and the end of a program are work that one thread does alone: more work in "
             f"a trial makes them small, and a phase `{MEASURE_PHASE}` leaves them out."
+        )
+    if any(cell.by_means and not cell.speedup_lost for cell in cells):
+        yield (
+            f'A speed-up "by mean times" is that of the phase `{MEASURE_PHASE}`, as the causes '
+            "are. concurve show compares the times of whole runs: its speed-up differs."
         )
     if any(cell.by_means for cell in divided):
         yield (
@@ -663,18 +679,47 @@ def _of_speedups(
         )
 
 
+def _are_marked(sides: Iterable[Breakdown], which: Callable[[Iterable[object]], bool]) -> bool:
+    """Does the program mark its measured phase in ``any`` trial, or in ``all`` of them?"""
+    return which(account.is_marked for side in sides for account in side.accounts)
+
+
+def _of_marked(
+    cells: Sequence[CellExplanation], *, is_compared: bool, is_divided: bool
+) -> Iterator[str]:
+    """Which figures are of the phase that the program marks, and which of the whole run."""
+    marks = f"The program marks the phase `{MEASURE_PHASE}`"
+    if is_compared and is_divided:
+        yield (
+            f"{marks} in some cells alone. The table of the lost speed-up is of the others, whole "
+            "runs; what is said of those with a phase is of the phase."
+        )
+    elif is_compared:
+        yield (
+            f"{marks}: times, shares and speed-ups are of the phase. Records have the lives of "
+            "threads for the whole run alone: no speed-up is divided into what was lost of it."
+        )
+    if any(cell.sites for cell in cells if cell.is_of_lock):
+        yield "Samples of the places where threads wait are of the whole run."
+
+
 #: A smaller share of the thread time that threads without work have is not told.
 _IDLE_TOLD_MIN = 0.05
 
 
 def _of_idle_threads(breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
-    """How much of the thread time of a Go program is that of threads which have no goroutine to
+    """How much of the time of the threads of a Go program is left out, as they had no goroutine to
     run: they wait at futexes, and for events in place of goroutines."""
-    shares = [side.share("futex", "poll") for side in breakdowns.values() if side.is_go]
+    shares = [
+        idle / (idle + side.per_trial("thread_ns"))
+        for side in breakdowns.values()
+        if (idle := side.per_trial("runtime_idle_ns"))
+    ]
     if max(shares, default=0.0) >= _IDLE_TOLD_MIN:
         yield (
-            f"Up to {words.percent(max(shares))} of the thread time of a cell is threads of Go's "
-            "runtime that wait for a goroutine to run. The program does not wait for them."
+            f"Not counted: up to {words.percent(max(shares))} of the time of a cell's threads, for "
+            "which those of Go's runtime wait for a goroutine to run. The program does not wait "
+            "for them."
         )
 
 

@@ -6,7 +6,7 @@ waits say nothing of locks. The runtime's list of goroutines does; the runner sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from concurve.wire.record import RoleRecord
@@ -81,6 +81,33 @@ def goroutines_of(role: RoleRecord) -> Goroutines | None:
         joining=waiting(_ENDS),
         calling=found.in_calls / found.readings,
     )
+
+
+#: Where threads of Go's runtime wait that have no goroutine to run; one of them waits for events,
+#: and one sleeps between looks at the others. A goroutine that sleeps or waits keeps no thread.
+_IDLE_AT = ("futex", "poll", "sleep")
+
+
+def idle_in_go(
+    role: RoleRecord, blocked_ns: float, wall_ns: float, readings: Mapping[str, int]
+) -> tuple[float, dict[str, int]]:
+    """For how much of the time for which threads of a Go program were blocked they had no goroutine
+    to run, in nanoseconds, and the readings without that; none of another program. How many such
+    threads there are is up to the runtime: no operation takes that time. A goroutine in a system
+    call, or in C, has a thread of its own, which may wait at a futex there: as many stay as were in
+    calls."""
+    waiting = sum(seen for kind, seen in readings.items() if kind != "running")
+    idle = sum(readings.get(kind, 0) for kind in _IDLE_AT)
+    if not idle or not is_written_in_go(role):
+        return 0.0, dict(readings)
+    found = goroutines_of(role)
+    in_calls = found.calling * wall_ns if found is not None else 0.0
+    at_idle = blocked_ns * idle / waiting
+    kept = min(at_idle, max(0.0, in_calls - (blocked_ns - at_idle)))
+    left = kept / at_idle if at_idle else 0.0
+    return at_idle - kept, {
+        kind: round(seen * left) if kind in _IDLE_AT else seen for kind, seen in readings.items()
+    }
 
 
 def mean_goroutines(found: Sequence[Goroutines | None]) -> Goroutines | None:

@@ -10,9 +10,10 @@ from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import LOSS_MIN
 from concurve.explain.computing import SPINNING
 from concurve.explain.hot import most_spent
+from concurve.explain.lock_ceiling import lock_held
 from concurve.explain.losses import Loss, known_parts, loss_of, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
-from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Verdict
+from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Case, Verdict
 from concurve.explain.weights import MAIN_MIN
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import LITTLE_LOST, NO_LOSS, NOTHING_LOST_MAX, RunnerUp
@@ -132,6 +133,21 @@ def less_possible(
     return (
         f"No more than {loss.possible:.2f}× is possible, and not {promised:.3g}×: "
         f"{_named(base_cell, cell)} already uses {cpus_at_once(base):.2f} of the {own.cpus} CPUs."
+    )
+
+
+def lock_allows(base_cell: CellFindings, cell: CellFindings, case: Case, verdict: Verdict) -> str:
+    """How much speed-up a lock allows at most, by the time for which it is held at least; empty
+    where the evidence does not tell, and where that is more than the workers promise."""
+    held = lock_held(case, verdict)
+    level = case.cell.level
+    if held is None or held.low is None or level is None or 1 / held.low > level:
+        return ""
+    base = _named(base_cell, cell)
+    return (
+        f"The lock is held for at least {_interval(held, percent)} of an operation's time with "
+        f"{base}: however many workers there are, no more than {1 / held.low:.2f}× the speed of "
+        f"{base} is possible."
     )
 
 

@@ -14,6 +14,7 @@ import msgspec
 from concurve import words
 from concurve.explain.threads import names_of_kinds
 from concurve.findings.explanation import (
+    STARTS_THREAD,
     UNNAMED,
     Cause,
     Holders,
@@ -50,20 +51,26 @@ def sites_of(
     records: Iterable[SitesRecord | None], names: Iterable[Mapping[int, str]] = ()
 ) -> tuple[WaitSite, ...]:
     """The places of all trials together, most readings first, each with its share of the readings
-    whose place is known. Waits for the end of a thread are left out. ``names`` are those of each
-    trial's threads."""
+    whose place is known. Waits for the start or the end of a thread are left out. ``names`` are
+    those of each trial's threads."""
     found: dict[tuple[object, ...], list[_Seen]] = {}
     named = iter(names)
     for record in records:
         listed = () if record is None else record.listed
         of_trial: Mapping[int, str] = next(named, {})
         for site in listed:
-            if site.primitive != _NO_LOCK:
+            if not _is_no_lock(site):
                 seen = _Seen(site, _had_by(site, listed, of_trial))
                 found.setdefault(_place(site), []).append(seen)
     total = sum(seen.site.readings for same in found.values() for seen in same)
     sites = [_together(same, total) for same in found.values()]
     return tuple(sorted(sites, key=lambda site: (-site.readings, site.name)))
+
+
+def _is_no_lock(site: SiteRecord) -> bool:
+    """Does it wait for the end of a thread, or that one which it starts runs?"""
+    waits_for_start = site.operation == STARTS_THREAD and site.lock is None
+    return site.primitive == _NO_LOCK or waits_for_start
 
 
 def of_the_program(sites: Iterable[WaitSite]) -> tuple[WaitSite, ...]:
@@ -172,7 +179,8 @@ def _named(lock: str) -> str:
 def _where(site: WaitSite) -> str:
     of_lock = f"were for {_named(site.lock)}, " if site.lock else "were "
     doubt = "" if site.is_sure else " (not sure: found by a scan of the stack)"
-    return f"{of_lock}in {site.name}{_line(site)}{doubt}"
+    starts = ", starting threads" if site.starts_threads else ""
+    return f"{of_lock}in {site.name}{_line(site)}{starts}{doubt}"
 
 
 def _line(site: WaitSite) -> str:

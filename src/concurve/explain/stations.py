@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from concurve.explain.impossible_waits import without_impossible_waits
 from concurve.explain.threads import ACTIVE_SHARE, allowed_cpus, name_of_kind, waiting_threads
-from concurve.explain.under_load import under_load_ns
 from concurve.findings.explanation import GOMAXPROCS, Cause
 from concurve.readings.contamination import foreign_at_least_ns
 from concurve.readings.measures import MEASURE_PHASE
+from concurve.readings.under_load import under_load_ns
 from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
 from concurve.wire.report_channel import ATTENDANT

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from concurve.findings.explanation import STARTS_THREAD
 from concurve.wire.record import (
     FutexWaits,
     RoleRecord,
@@ -305,9 +306,12 @@ def waits_for_work(sites: Iterable[SitesRecord | None]) -> float:
 
 
 def waits_for_the_interpreter(sites: Iterable[SitesRecord | None]) -> tuple[int, int]:
-    """The sampled waits for the lock of Python's interpreter, and those for other locks."""
+    """The sampled waits for the lock of Python's interpreter, and those for other locks. Who starts
+    a thread waits until that runs, and for no lock."""
     listed = [site for record in sites if record is not None for site in record.listed]
-    locks = [site for site in listed if site.primitive in _LOCKS]
+    locks = [
+        site for site in listed if site.primitive in _LOCKS and site.operation != STARTS_THREAD
+    ]
     own = sum(site.readings for site in locks if site.lock == "GIL")
     return own, sum(site.readings for site in locks) - own
 

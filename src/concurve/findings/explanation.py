@@ -50,6 +50,9 @@ Cause = Literal[
 CPUS = "CPUs"
 #: The same of a server in Go that may not run more goroutines at a time.
 GOMAXPROCS = "GOMAXPROCS"
+#: Causes of more CPU time that are named because others are excluded: no record counts the misses
+#: of caches, which would tell these apart. Views name them as what it may be.
+GUESSED: frozenset[Cause] = frozenset({"coherency", "memory", "smt"})
 #: The causes that stand in a server, whatever its load could ask for.
 _OF_SERVER: frozenset[Cause] = frozenset({"lock", "serial", "stage", "imbalance", "io"})
 
@@ -97,6 +100,10 @@ class SampledStacks(msgspec.Struct, frozen=True):
     skipped: int = 0
 
 
+#: The function of Python that starts a thread, as records name it.
+STARTS_THREAD = "Thread.start"
+
+
 class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
     """A place in the program where threads were seen waiting for a lock, over all trials of a cell.
 
@@ -128,6 +135,12 @@ class WaitSite(msgspec.Struct, frozen=True, kw_only=True):
     callers: tuple[str, ...] = ()
     offsets: tuple[str, ...] = ()
     call: str = "futex"
+
+    @property
+    def starts_threads(self) -> bool:
+        """Does Python start a thread there, and wait until that runs? That is no lock of the
+        program."""
+        return self.operation == STARTS_THREAD
 
     @property
     def is_sure(self) -> bool:
@@ -223,6 +236,16 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
             return False
         is_thread = self.cause == "cpu" and self.limit not in ("", CPUS)
         return is_thread or self.cause in _OF_SERVER
+
+    @property
+    def is_guess(self) -> bool:
+        """Is its cause one of several that the evidence cannot tell apart, as more CPU time has?"""
+        return self.cause in GUESSED
+
+    @property
+    def told_cause(self) -> str:
+        """The cause as a short text: ``lock``, ``perhaps coherency``."""
+        return f"perhaps {self.cause}" if self.is_guess else self.cause
 
     @property
     def is_not_found(self) -> bool:

@@ -11,14 +11,16 @@ import re
 from typing import NamedTuple
 
 from concurve.definition.indicator_names import split_name
+from concurve.definition.purposes import Purposes
 from concurve.definition.study import Extract
 from concurve.readings.copies import merged_figures
 from concurve.readings.extraction import MissedExtractError, extracted
 from concurve.readings.fairness_measures import fairness_figures
 from concurve.readings.operations import Asked, operations_of
 from concurve.readings.thread_measures import thread_figures
+from concurve.readings.under_load import under_load_ns
 from concurve.terms import IndicatorInfo
-from concurve.wire.record import REMOTE_FACT, RoleRecord, TrialRecord, Usage
+from concurve.wire.record import REMOTE_FACT, PhaseRecord, RoleRecord, TrialRecord, Usage
 
 MEASURE_PHASE = "measure"
 _COUNTS = (
@@ -83,6 +85,8 @@ def measure(record: TrialRecord, asked: Asked, work_level: float | None = None) 
         prefix = "" if role.name == target else f"{role.name}."
         _role_figures(role, prefix, result)
         _reported_figures(role, prefix, result)
+    if asked.roles.serving:
+        _under_load(record, asked.roles, result)
     together = merged_figures(record, asked.copied, result.values)
     result.values.update(together.values)
     result.units.update(together.units)
@@ -116,7 +120,7 @@ def _extract(extract: Extract, role: RoleRecord | None, result: Measures) -> Non
 
 
 def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
-    phases = [phase for phase in role.phases if phase.name == MEASURE_PHASE and not phase.open]
+    phases = [phase for phase in role.phases if _is_measured(phase)]
     usages = [phase.usage for phase in phases] or [role.usage]
     walls = [phase.wall_ns for phase in phases] or [role.wall_ns]
     values, absent = result.values, result.absent
@@ -142,6 +146,24 @@ def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
         absent[f"{prefix}threads_peak"] = role.threads.absent.get("peak", "not read")
     else:
         values[f"{prefix}threads_peak"] = role.threads.peak
+
+
+def _under_load(record: TrialRecord, roles: Purposes, result: Measures) -> None:
+    """The CPUs that a server used over the time of its load, where no phase is marked and that time
+    is known: before and after it the server waits."""
+    server = record.role(roles.subject)
+    if server is None or any(_is_measured(phase) for phase in server.phases):
+        return
+    prefix = "" if server.name == roles.measured else f"{server.name}."
+    clients = [role.name for role in record.roles if roles.is_client(role.name)]
+    loaded = under_load_ns(record, server, clients)
+    cpu = result.values.get(f"{prefix}cpu_seconds")
+    if loaded is not None and cpu is not None:
+        result.values[f"{prefix}cpus_used"] = cpu / (loaded / 1e9)
+
+
+def _is_measured(phase: PhaseRecord) -> bool:
+    return phase.name == MEASURE_PHASE and not phase.open
 
 
 def _reported_figures(role: RoleRecord, prefix: str, result: Measures) -> None:

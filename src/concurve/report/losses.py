@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve.estimate import Estimate
-from concurve.findings.explanation import CPUS, Cause, CellExplanation, Explanation, RunnerUp
+from concurve.findings.explanation import (
+    CPUS,
+    Cause,
+    CellExplanation,
+    Explanation,
+    RunnerUp,
+)
 from concurve.report import format as fmt
 from concurve.words import listed, percent
 
@@ -22,6 +28,8 @@ LOSSES: dict[str, str] = {
     "cpu": "more CPU time",
     "helping": "less help",
 }
+#: More CPU time where the evidence cannot tell what takes it.
+CPU_OF_NO_CAUSE = f"{LOSSES['cpu']}, of no known cause"
 #: The same for narrow places.
 SHORT: dict[str, str] = {
     "serial": "serial",
@@ -56,9 +64,9 @@ _LOST_TO: dict[Cause, str] = {
     "lock": "waiting for locks",
     "io": "waiting for I/O",
     "client": "waiting for the load",
-    "coherency": f"{LOSSES['cpu']} (data that moves between CPUs)",
-    "memory": f"{LOSSES['cpu']} (bandwidth of memory)",
-    "smt": f"{LOSSES['cpu']} (cores that CPUs share)",
+    "coherency": f"{LOSSES['cpu']} (perhaps data that moves between CPUs)",
+    "memory": f"{LOSSES['cpu']} (perhaps the bandwidth of memory)",
+    "smt": f"{LOSSES['cpu']} (perhaps cores that CPUs share)",
     "clock": f"{LOSSES['cpu']} (a falling clock)",
     "kernel": "work in the kernel",
     "contamination": "other processes",
@@ -76,18 +84,25 @@ _MAY_BE: dict[Cause, str] = {
     "memory": "the bandwidth of memory",
     "smt": "CPUs that share a core",
 }
+_OF_JVM = ("the compilers of the JVM", "its collector")
+
+
+def apart_from(second: RunnerUp) -> str:
+    """What the evidence cannot tell the cause of a cell apart from."""
+    return _MAY_BE.get(second.cause) or lost_to(second.cause)
 
 
 def lost_to_cause(cell: CellExplanation) -> str:
-    """What the cause of a cell takes. More CPU time whose cause the evidence cannot tell apart from
-    another one, or of Java from its compilers, has no known cause: what it may be is told."""
+    """What the cause of a cell takes. More CPU time has no known cause where its cause is one of
+    several that the evidence cannot tell apart: what it may be is told, and of Java that its
+    compilers and its collector may take it."""
+    if not cell.is_guess:
+        return lost_to(cell.cause)
     second = cell.runner_up
     others = [second.cause] if second is not None and second.is_indistinct else []
-    if cell.cause not in _MAY_BE or not (others or cell.is_jvm):
-        return lost_to(cell.cause)
     may_be = [_MAY_BE[it] for it in (cell.cause, *others) if it in _MAY_BE]
-    every = ", ".join([*may_be, *(["the compilers of the JVM"] if cell.is_jvm else [])])
-    return f"{LOSSES['cpu']}, of no known cause ({every})"
+    every = ", ".join([*may_be, *(_OF_JVM if cell.is_jvm else ())])
+    return f"{CPU_OF_NO_CAUSE} (perhaps {every})"
 
 
 #: The parts that each cause is, or is a part of.

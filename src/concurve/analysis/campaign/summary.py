@@ -180,7 +180,7 @@ def _doubtful(runs: Sequence[Findings]) -> Iterator[Finding]:
 def causes(explanation: Explanation) -> str:
     """``cpu in 40 of 64 cells, lock in 20; in the others nothing is found.``"""
     told = (cell for cell in explanation.cells if cell.trials)
-    cells = ["cpu" if cell.is_at_ceiling else cell.cause for cell in told]
+    cells = ["cpu" if cell.is_at_ceiling else cell.told_cause for cell in told]
     found = Counter(cause for cause in cells if cause != "none").most_common()
     if not found:
         where = "its cell" if len(cells) == 1 else f"its {len(cells)} cells"

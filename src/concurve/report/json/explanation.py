@@ -191,7 +191,9 @@ class ExplainedCell(msgspec.Struct, frozen=True, omit_defaults=True):
         about(
             "none: no limit was found, or the records lack the evidence for one. in doubt: none is "
             "named, because the machine was not quiet; doubt has more. With ceiling_cpus, what "
-            "most of the rest is lost to."
+            "most of the rest is lost to. coherency, memory, smt: what more CPU time may be of; "
+            "the evidence does not tell these apart, and of Java not from its compilers and "
+            "collector."
         ),
     ]
     per_operation_ns: Annotated[

@@ -123,4 +123,4 @@ def _limit(claim: ClaimFinding, primary: str, explanation: Explanation | None) -
         return ""
     (cell,) = cells
     is_whole = cell.is_not_found or cell.is_at_ceiling
-    return f"{named_cause(cell) if is_whole else cell.cause}: {cell.evidence}"
+    return f"{named_cause(cell) if is_whole else cell.told_cause}: {cell.evidence}"

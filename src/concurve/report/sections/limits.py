@@ -47,6 +47,7 @@ from concurve.report.losses import (
     LOSSES,
     SHORT,
     Extra,
+    apart_from,
     extra_of,
     greater_part,
     is_next_greater,
@@ -221,7 +222,7 @@ def spent(cell: CellExplanation) -> str:
 def _lead(cell: CellExplanation) -> str:
     """The cause alone: the sentence names what is used up."""
     is_whole = cell.is_not_found or cell.is_at_ceiling
-    return named_cause(cell) if is_whole else f"{cell.cause}{_mark(cell)}"
+    return named_cause(cell) if is_whole else f"{cell.told_cause}{_mark(cell)}"
 
 
 def _named(cell: CellExplanation, explanation: Explanation) -> str:
@@ -382,7 +383,7 @@ def _sites(explanation: Explanation) -> Table | None:
             Column("lock", [site.lock or Missing() for _, site in rows], wanted=2),
             Column("had by", [_had_by(site) for _, site in rows], wanted=3,
                    note="Who had the lock, in the readings that say so."),
-            Column("by", [site.operation or Missing() for _, site in rows], wanted=4),
+            Column("by", [_by(site) for _, site in rows], wanted=4),
             Column("found by", [_found_by(site) for _, site in rows], wanted=6,
                    note="How the place was found on the stack."),
         ),
@@ -414,6 +415,10 @@ def _had_by(site: WaitSite) -> Cell:
         taken = f" in {it.takes_in}" if it.takes_in not in ("", site.name) else ""
         who.append(f"{it.name or UNNAMED}{taken} {fmt.percent(it.readings / site.held)}")
     return f"{', '.join(who)} (of {site.held:,})"
+
+
+def _by(site: WaitSite) -> Cell:
+    return "starting threads" if site.starts_threads else site.operation or Missing()
 
 
 def _found_by(site: WaitSite) -> str:
@@ -482,7 +487,7 @@ def certainty(
     if second is None or not (is_next_told or is_more):
         return f"{said}.{_greater(cell, is_short=is_short)}" if said else ""
     if second.is_indistinct:
-        apart = f"the evidence cannot tell it apart from {lost_to(second.cause)}"
+        apart = f"the evidence cannot tell it apart from {apart_from(second)}"
         return f"{said}; {apart}." if said else f" {apart.capitalize()}."
     where = f" {second.place}" if second.place and cell.place != second.place else ""
     if is_more and not is_used_up:
@@ -577,12 +582,11 @@ def named_cause(cell: CellExplanation) -> str:
     to: ``cpu, then serial``."""
     if cell.is_at_ceiling:
         is_other = cell.cause not in ("none", "cpu") and not cell.loses_hardly
-        return f"cpu, then {cell.cause}" if is_other else "cpu"
+        return f"cpu, then {cell.told_cause}" if is_other else "cpu"
     if cell.is_not_found:
         return "not found"
-    return (
-        f"{cell.cause}: {cell.limit}{_mark(cell)}" if cell.limit else f"{cell.cause}{_mark(cell)}"
-    )
+    limit = f": {cell.limit}" if cell.limit else ""
+    return f"{cell.told_cause}{limit}{_mark(cell)}"
 
 
 def _mark(cell: CellExplanation) -> str:

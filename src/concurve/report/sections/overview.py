@@ -15,6 +15,7 @@ from concurve.findings.best import BestFinding
 from concurve.findings.explanation import (
     CPUS,
     GOMAXPROCS,
+    GUESSED,
     REPORT_TRIALS,
     CellExplanation,
     Explanation,
@@ -42,6 +43,7 @@ from concurve.report.document import (
     Tone,
 )
 from concurve.report.losses import (
+    CPU_OF_NO_CAUSE,
     greater_without_cause,
     greatest_part,
     is_next_greater,
@@ -69,12 +71,10 @@ _LIMIT = "What limits it"
 _LIMITS = {
     "cpu": "The CPUs",
     "lock": "Locks",
-    "coherency": "Data that moves between CPUs",
     "serial": "Serial work, which one thread does alone",
     "imbalance": "Uneven work, so that some workers wait",
     "stage": "One stage for which the others wait",
-    "memory": "The bandwidth of memory",
-    "smt": "Cores that several CPUs share",
+    **dict.fromkeys(GUESSED, f"{CPU_OF_NO_CAUSE[:1].upper()}{CPU_OF_NO_CAUSE[1:]}"),
     "clock": "A clock that falls when more CPUs are busy",
     "kernel": "Work in the kernel",
     "collector": "The garbage collector",
@@ -489,7 +489,7 @@ def _of_the_base(limit: Limit) -> str:
     base, cell = limit.beyond, limit.cell
     assert base is not None, "it is known"
     where, own = (_levels_apart(*pair) for pair in _both_ways(base.parameters, cell.parameters))
-    cause = _lower(_cause(base)).removesuffix(".")
+    cause = _lower(_cause_alone(base)).removesuffix(".")
     said = f"With {where} the limit is {cause}, and greater levels gain nothing."
     return " ".join(filter(None, (said, _price(cell, own))))
 
@@ -521,9 +521,9 @@ def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     setting = _levels_apart(cell.parameters, limit.cell.parameters)
     if share_cpus(cell, limit.cell):
         return f"With {setting} the same CPUs are shared."
-    said = f"With {setting}: {_lower(_cause(cell))}"
+    said = f"With {setting}: {_lower(_cause_alone(cell))}"
     if limit.cell.base is None:
-        said = f"More does not help: with {setting} the limit is {_lower(_cause(cell))}"
+        said = f"More does not help: with {setting} the limit is {_lower(_cause_alone(cell))}"
     if is_short and limit.cell.base is not None:
         return said
     return " ".join(filter(None, (f"{said}{certainty(cell, is_next_told=False)}", cell.place)))
@@ -550,7 +550,8 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph, told: Told)
     else:
         setting = fmt.setting(_own_levels(findings, limit))
         where = f", with {setting}" if setting else ""
-        cause = f"{_lower(_causes(cell)).removesuffix('.')}{where}."
+        named = _cause_alone(cell) if cell.is_guess else _causes(cell)
+        cause = f"{_lower(named).removesuffix('.')}{where}."
         said = (f"{cause}{certainty(cell, is_short=True)}", cell.place)
         text = " ".join(filter(None, (*said, _beyond(limit, is_short=True))))
     return Paragraph(text, lead=whole.lead)
@@ -587,7 +588,7 @@ def _seemingly(cell: CellExplanation) -> str:
         return ""
     cause, limit = cell.seeming
     found = msgspec.structs.replace(cell, cause=cause, limit=limit, runner_up=None)
-    return _lower(_cause(found)).removesuffix(".")
+    return _lower(_cause_alone(found)).removesuffix(".")
 
 
 def _too_few(cell: CellExplanation) -> str:
@@ -630,6 +631,14 @@ def _cause(cell: CellExplanation) -> str:
     cause = "One busy thread" if is_thread else _LIMITS[cell.cause]
     is_new = cell.limit not in ("", _RESOURCES.get(cell.cause))
     return f"{cause} ({cell.limit})." if is_new else f"{cause}."
+
+
+def _cause_alone(cell: CellExplanation) -> str:
+    """The cause where no evidence follows: what more CPU time may go to is told with it."""
+    if not cell.is_guess or cell.is_at_ceiling:
+        return _cause(cell)
+    said = lost_to_cause(cell)
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _is_of_thread(cell: CellExplanation) -> bool:

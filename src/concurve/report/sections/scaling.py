@@ -37,7 +37,7 @@ _NO_CAUSE = (
 _CEILINGS = {
     "cpu": "the CPUs",
     "stage": "one stage for which the others wait",
-    "memory": "the bandwidth of memory",
+    "memory": "perhaps the bandwidth of memory",
     "quota": "a quota of CPU time",
     "client": "the load generator",
 }
