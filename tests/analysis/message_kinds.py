@@ -544,6 +544,17 @@ def _the_smaller() -> Said:
     return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
 
 
+@kind("the-smaller-uses-up-the-cpus", r".* Use 2: that uses up the one CPU\. 4 may be as good \(")
+def _the_smaller_at_the_cpus() -> Said:
+    trials = {"1": [2.0, 2.1, 1.9] * 2, "2": [1.0] * 6, "4": [0.9, 1.03, 1.0, 1.08, 0.95, 1.0]}
+    rules = Rules(repeats_min=6, repeats_max=6)
+    each = {level: iter(values) for level, values in trials.items()}
+    return made_run(
+        Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4),
+        machine={"cpus_allowed": [0]},
+    )  # fmt: skip
+
+
 @kind("one-of-several-is-to-be-used", r"2 threads .* Use 2, 4 or 8; 1 is worse\. 4 and 8 are")
 def _one_of_several() -> Said:
     trials = {

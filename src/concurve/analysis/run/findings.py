@@ -22,6 +22,7 @@ from concurve.analysis.doubt import (
     withheld_claims,
     withheld_published,
 )
+from concurve.analysis.granted import granted_cpus
 from concurve.analysis.ground import Speed, following_wall, ground_of, undirected
 from concurve.analysis.records import FirstRecord, Reader, read_records
 from concurve.analysis.run.best import best_of, withheld_best
@@ -45,6 +46,7 @@ from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
 from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
+from concurve.analysis.run.used_up import with_used_up
 from concurve.analysis.samples import Samples
 from concurve.analysis.sentences import sentences
 from concurve.analysis.sentences.looks import look_sentences
@@ -295,6 +297,7 @@ def analyse(
         plan, protocol, picked, every, samples, indicators, ground.speed, absent, head, failed
     )
     cells = with_contradicted(plan, cells)
+    best = with_used_up(best, cells, granted_cpus(head, plan))
     in_time = InTime()
     if not head.study.simulation:
         cells = with_shapes(cells, tables, asked)
