@@ -46,7 +46,7 @@ from tests.analysis.test_slowed import notes_at
 from tests.analysis.test_steal import run_with_steal
 from tests.helpers import meant
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import looking_run, made_run
+from tests.helpers.made import figures_alone, looking_run, made_run
 from tests.helpers.meant import Case
 from tests.report.test_counts import run_of_all_kinds
 
@@ -1028,13 +1028,38 @@ def _not_in_time() -> Said:
 @kind("base-failed", "There is no speed-up: its base, threads=0, failed")
 def _base_failed() -> Said:
     """Two settings are compared with each other, and none with the base that is asked for."""
+    return without_zero(msgspec.structs.replace(_ZERO_TO_TWO, base={"threads": 0}))
+
+
+_ZERO_TO_TWO = small_study(THREE, threads=(0, 1, 2))
+
+
+def without_zero(study: Study, of: int = 1, more: str = "") -> Report:
+    """A run of settings without threads, which fail (with the level ``more`` of another factor, if
+    there is one), and with some."""
+
+    def is_failing(argv: Sequence[str]) -> bool:
+        return argv[of] == "0" and (not more or more in argv)
+
     engine = FakeEngine(
         lambda spec, rng: (
-            (2.0 if spec.roles[0].argv[1] == "1" else 1.0) * rng.lognormvariate(0, 0.01)
+            (2.0 if spec.roles[0].argv[of] == "1" else 1.0) * rng.lognormvariate(0, 0.01)
         ),
-        kind_of=lambda spec: "program_failed" if spec.roles[0].argv[1] == "0" else "ok",
+        kind_of=lambda spec: "program_failed" if is_failing(spec.roles[0].argv) else "ok",
     )
-    return stored(small_study(THREE, threads=(0, 1, 2)), engine)
+    return figures_alone(stored(study, engine))
+
+
+@kind("another-base", "threads=0 failed, so speed-ups are against threads=1")
+def _another_base() -> Said:
+    return without_zero(_ZERO_TO_TWO)
+
+
+@kind(
+    "another-base-in-some-settings", "threads=0 failed in 1 of 2 settings of the other factors, so"
+)
+def _another_base_in_some() -> Said:
+    return without_zero(small_study(THREE, load=("a", "b"), threads=(0, 1, 2)), 2, "a")
 
 
 @kind("skipped", "threads=2 was skipped")

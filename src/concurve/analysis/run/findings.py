@@ -25,6 +25,7 @@ from concurve.analysis.doubt import (
 from concurve.analysis.granted import granted_cpus
 from concurve.analysis.ground import Speed, following_wall, ground_of, undirected
 from concurve.analysis.records import FirstRecord, Reader, read_records
+from concurve.analysis.run.bases import with_measured_bases
 from concurve.analysis.run.best import best_of, withheld_best
 from concurve.analysis.run.cells import (
     absent_of,
@@ -83,8 +84,9 @@ _DAMAGED = (msgspec.MsgspecError, ValueError, RecursionError)
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run from the store without its records: its head and its replayed trials. ``shares`` reads
-    how much of some trials was undisturbed, for which it takes their records."""
+    """A run from the store without its records: its head and its replayed trials. ``plan`` is that
+    of the protocol with bases that were measured. ``shares`` reads how much of some trials was
+    undisturbed, for which it takes their records."""
 
     head: RunHead
     row: RunRow
@@ -133,6 +135,7 @@ def stored_run(store: Store, row: RunRow, trials: Trials | None = None) -> Store
     figures = _figures(row.id, trials)
     in_use = in_use_of(protocol, trials.outcomes)
     shares = partial(shares_of, store, row.id, head.study)
+    plan = with_measured_bases(plan, protocol)
     return StoredRun(head, row, plan, protocol, trials, figures, in_use, shares)
 
 
