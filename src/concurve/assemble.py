@@ -54,7 +54,7 @@ def report_of(store: Store, row: RunRow, raw: RawRecords | None = None) -> Repor
     explanation = explained(findings, run.head, accounts)
     return Report.whole(
         findings,
-        scaling=scaling_of(findings, granted_cpus(run)),
+        scaling=scaling_of(findings, granted_cpus(run.head, run.plan)),
         explanation=None if explanation is None else with_experiments(store, row, explanation),
         facts=facts.found(findings.cells),
         shares=shares.found(),

@@ -82,7 +82,7 @@ def figures_of(
         from concurve.analysis.granted import granted_cpus
         from concurve.analysis.scaling import scaling_of
 
-        scaling = scaling_of(with_trials(findings, run), granted_cpus(run))
+        scaling = scaling_of(with_trials(findings, run), granted_cpus(run.head, run.plan))
     outputs = tuple(_failure_outputs(store, run, of_cells=rejected)) if brief else ()
     limits = _limits(store, run, findings) if brief else ()
     return Figures(findings, scaling, limits, outputs)

@@ -46,7 +46,7 @@ from tests.analysis.test_slowed import notes_at
 from tests.analysis.test_steal import run_with_steal
 from tests.helpers import meant
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import looking_run, made_run
+from tests.helpers.made import figures_alone, looking_run, made_run
 from tests.helpers.meant import Case
 from tests.report.test_counts import run_of_all_kinds
 
@@ -544,6 +544,17 @@ def _the_smaller() -> Said:
     return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
 
 
+@kind("the-smaller-uses-up-the-cpus", r".* Use 2: that uses up the one CPU\. 4 may be as good \(")
+def _the_smaller_at_the_cpus() -> Said:
+    trials = {"1": [2.0, 2.1, 1.9] * 2, "2": [1.0] * 6, "4": [0.9, 1.03, 1.0, 1.08, 0.95, 1.0]}
+    rules = Rules(repeats_min=6, repeats_max=6)
+    each = {level: iter(values) for level, values in trials.items()}
+    return made_run(
+        Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4),
+        machine={"cpus_allowed": [0]},
+    )  # fmt: skip
+
+
 @kind("one-of-several-is-to-be-used", r"2 threads .* Use 2, 4 or 8; 1 is worse\. 4 and 8 are")
 def _one_of_several() -> Said:
     trials = {
@@ -1017,13 +1028,38 @@ def _not_in_time() -> Said:
 @kind("base-failed", "There is no speed-up: its base, threads=0, failed")
 def _base_failed() -> Said:
     """Two settings are compared with each other, and none with the base that is asked for."""
+    return without_zero(msgspec.structs.replace(_ZERO_TO_TWO, base={"threads": 0}))
+
+
+_ZERO_TO_TWO = small_study(THREE, threads=(0, 1, 2))
+
+
+def without_zero(study: Study, of: int = 1, more: str = "") -> Report:
+    """A run of settings without threads, which fail (with the level ``more`` of another factor, if
+    there is one), and with some."""
+
+    def is_failing(argv: Sequence[str]) -> bool:
+        return argv[of] == "0" and (not more or more in argv)
+
     engine = FakeEngine(
         lambda spec, rng: (
-            (2.0 if spec.roles[0].argv[1] == "1" else 1.0) * rng.lognormvariate(0, 0.01)
+            (2.0 if spec.roles[0].argv[of] == "1" else 1.0) * rng.lognormvariate(0, 0.01)
         ),
-        kind_of=lambda spec: "program_failed" if spec.roles[0].argv[1] == "0" else "ok",
+        kind_of=lambda spec: "program_failed" if is_failing(spec.roles[0].argv) else "ok",
     )
-    return stored(small_study(THREE, threads=(0, 1, 2)), engine)
+    return figures_alone(stored(study, engine))
+
+
+@kind("another-base", "threads=0 failed, so speed-ups are against threads=1")
+def _another_base() -> Said:
+    return without_zero(_ZERO_TO_TWO)
+
+
+@kind(
+    "another-base-in-some-settings", "threads=0 failed in 1 of 2 settings of the other factors, so"
+)
+def _another_base_in_some() -> Said:
+    return without_zero(small_study(THREE, load=("a", "b"), threads=(0, 1, 2)), 2, "a")
 
 
 @kind("skipped", "threads=2 was skipped")

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
@@ -21,8 +22,10 @@ from hypothesis import strategies as st
 from concurve import words
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.comparison.options import Options
+from concurve.analysis.granted import Pool
 from concurve.analysis.run import findings_of
 from concurve.analysis.run.best import best_settings
+from concurve.analysis.run.used_up import with_used_up
 from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import Greatest
 from concurve.definition.study import Rules
@@ -40,7 +43,7 @@ from concurve.stats.centre import centre
 from concurve.stats.serial import stretched
 from concurve.stats.signed_ranks import ranked
 from concurve.store import Store
-from concurve.terms import IndicatorInfo
+from concurve.terms import IndicatorInfo, Level
 from tests.analysis.message_kinds import little_faster, undecided_versions
 from tests.helpers.fakes import small_study
 from tests.helpers.made import made_run
@@ -680,6 +683,73 @@ def test_of_names_none_is_enough_for_being_the_first(store: Store) -> None:
             assert "× as fast). x=1 is worse. " in said
         else:
             assert "x=worst is worse. " in said and " may be as good (" not in said
+
+
+class Planted(NamedTuple):
+    """Settings of which the trials do not decide between 2 and 4, and what they use of the CPUs."""
+
+    four: tuple[float, ...] = (0.9, 1.03, 1.0, 1.08, 0.95, 1.0)
+    cpus: tuple[float, float, float] = (2, 2, 2)
+    used: tuple[float, float] = (1.93, 0)
+    levels: tuple[Level, ...] = (1, 2, 4)
+    roles: tuple[str, ...] = ("",)
+    in_doubt: bool = False
+    by: str = "wall_seconds"
+
+
+OPEN = r"Use 2 or 4 threads; 1 is worse\. 4 is "
+SPAN = r"4 may be as good \(0\.\d+× to 1\.\d+× as fast\)\. 1 is worse\. "
+
+
+@pytest.mark.parametrize(
+    ("planted", "begins"),
+    [
+        (Planted(), rf"Use 2 threads: that uses up the 2 CPUs\. {SPAN}"),
+        (
+            Planted(used=(0.98, 0), cpus=(1, 1, 1)),
+            rf"Use 2 threads: that uses up the one CPU\. {SPAN}",
+        ),
+        (
+            Planted(used=(1.2, 0.75), roles=("", "load")),
+            rf"Use 2 threads: all roles together use up the 2 CPUs\. {SPAN}",
+        ),
+        (Planted(used=(1.2, 0.6), roles=("", "load")), OPEN),
+        (Planted(used=(1.88, 0)), OPEN),
+        # The factor is the number of CPUs: four may have more of them.
+        (Planted(cpus=(1, 2, 4)), OPEN),
+        (Planted(in_doubt=True), OPEN),
+        # It seems better, or may be so by far.
+        (Planted(four=(0.83, 1.08, 0.86, 1.08, 0.88, 0.95)), OPEN),
+        (Planted(four=(0.6, 1.5, 1.0, 1.4, 0.8, 1.0)), OPEN),
+        # By another figure than that of the speed-ups, the CPUs are no bound.
+        (Planted(by="p99"), r"Use 2 or 4 threads \(by "),
+    ],
+)
+def test_of_a_few_the_smallest_is_named_that_uses_up_the_cpus(
+    planted: Planted, begins: str, store: Store
+) -> None:
+    """More workers may be as good all the same, and are told to be so with their interval."""
+    columns = ([2.0, 2.1, 1.9] * 2, [1.0] * 6, planted.four)
+    times = {str(n): iter(each) for n, each in zip(planted.levels, columns, strict=True)}
+    six = Rules(repeats_min=6, repeats_max=6)
+    run = made_run(store, lambda n: next(times[n]), cv=0, rules=six, threads=planted.levels)
+    (best,) = run.best
+    assert best.first == {"threads": 2} and best.used_up is None
+    cells = []
+    for cell in run.cells:
+        like = msgspec.structs.replace(cell.indicators["wall_seconds"], in_doubt=planted.in_doubt)
+        used = {
+            f"{role}.cpus_used" if role else "cpus_used": msgspec.structs.replace(like, value=cpus)
+            for role, cpus in zip(("", "load"), planted.used, strict=True)
+        }
+        cells.append(msgspec.structs.replace(cell, indicators={**cell.indicators, **used}))
+    granted = {i: (Pool(planted.roles, cpus),) for i, cpus in enumerate(planted.cpus)}
+    (found,) = with_used_up([best], cells, granted)
+    assert msgspec.structs.replace(found, used_up=None) == best, "the set stays"
+    plan = make_plan(small_study(six, threads=planted.levels), "normal", 1)
+    found = msgspec.structs.replace(found, indicator=planted.by)
+    said, _, _ = answers_of(plan, [], (found,), "wall_seconds")
+    assert re.match(begins, said[0]), said
 
 
 @pytest.mark.parametrize("better", ["lower", "higher"])

@@ -408,11 +408,19 @@ def test_zero_operations_cannot_be_explained(store: Store) -> None:
     assert found.cells[1].per_operation == {}
 
 
-def test_a_skipped_base_leaves_the_others_by_themselves(store: Store) -> None:
-    found = explained(store, fails=("1",))
+def test_a_named_base_that_is_skipped_leaves_the_others_by_themselves(store: Store) -> None:
+    found = explained(store, fails=("1",), base={"threads": 1})
     assert "it was skipped" in found.cells[0].evidence
     assert found.cells[2].cause == "cpu" and found.cells[2].base is None
     assert "takes 1 ms" not in found.cells[2].evidence and "2 ms" in found.cells[2].evidence
+
+
+def test_in_place_of_another_base_that_is_skipped_the_lowest_level_with_trials_is_one(
+    store: Store,
+) -> None:
+    found = explained(store, fails=("1",))
+    assert [cell.base for cell in found.cells] == [None, None, {"threads": 2}]
+    assert found.cells[2].evidence.startswith("With threads=4 the speed-up over threads=2 is 1.00")
 
 
 def test_the_role_is_named_and_a_server_that_did_not_answer_is_doubted(store: Store) -> None:
@@ -495,7 +503,7 @@ def test_a_short_answer_names_no_limit_from_too_few_trials(
     store: Store, trials: int, fails: tuple[str, ...], few: str
 ) -> None:
     rules = Rules(repeats_min=trials, repeats_max=trials)
-    found = explained(store, rules=rules, fails=fails)
+    found = explained(store, rules=rules, fails=fails, base={"threads": 1})
     last = found.cells[-1]
     assert (last.cause, last.few) == ("cpu", few), "explain says what the figures show"
     text = line_of(last).text

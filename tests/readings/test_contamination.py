@@ -162,11 +162,33 @@ def test_work_of_low_priority_on_a_cpu_that_the_trial_leaves_idle_does_no_harm()
 
 
 def test_work_of_low_priority_is_judged_by_its_share_where_waiting_cannot_be() -> None:
-    assert causes(record(machine=LOW), workers=3) == ["low_priority"], "each took it from a worker"
-    assert causes(record(machine=LOW, roles=2)) == ["low_priority"]
+    assert causes(waiting(60, LOW), workers=3) == ["low_priority"], "each took it from a worker"
+    assert causes(waiting(60, LOW, roles=2)) == ["low_priority"]
     assert causes(record(machine=LOW, usage={"run_queue_ns": None})) == ["low_priority"]
     little = LOW | {"foreign_low_priority_ns": SECOND // 11}
     assert causes(record(machine=little), workers=3) == ["foreign_cpu"], "the rest is usual work"
+
+
+def test_work_of_low_priority_does_no_harm_where_all_roles_waited_too_little_for_it() -> None:
+    """Whoever waited at a lock for a thread that waited for a CPU: all were delayed by no more than
+    the sum of these waits."""
+    assert causes(waiting(49, LOW), workers=3) == []
+    assert causes(waiting(51, LOW), workers=3) == ["low_priority"]
+    assert causes(waiting(24, LOW, roles=2)) == []
+    assert causes(waiting(26, LOW, roles=2)) == ["low_priority"], "of both roles together"
+    # Of a measured phase: what its own role waited elsewhere is not in it.
+    for ms, found in ((9, []), (11, ["low_priority"])):
+        trial = waiting(300, LOW)
+        (role,) = trial.roles
+        usage = msgspec.structs.replace(role.usage, run_queue_ns=ms * 1_000_000)
+        phase = PhaseRecord(name="measure", begin_ns=0, wall_ns=SECOND // 5, usage=usage)
+        measured = msgspec.structs.replace(role, phases=(phase,))
+        assert causes(msgspec.structs.replace(trial, roles=(measured,)), workers=3) == found
+        idle = msgspec.structs.replace(role, usage=usage)
+        both = msgspec.structs.replace(trial, roles=(measured, idle))
+        assert causes(both) == ["low_priority"], "18 ms and more of 200"
+    usual = LOW | {"foreign_low_priority_ns": SECOND // 2}
+    assert causes(waiting(0, usual), workers=3) == ["foreign_cpu"], "only low priority gives way"
 
 
 def test_usual_work_is_judged_beside_that_of_low_priority() -> None:
@@ -180,7 +202,7 @@ def test_usual_work_is_judged_beside_that_of_low_priority() -> None:
     ("machine", "usage", "workers"),
     [
         ({"foreign_cpu_ns": SECOND}, {}, 1),
-        (LOW, {}, 3),
+        (LOW, {"run_queue_ns": 60_000_000}, 3),
         (LOW, {"run_queue_ns": 60_000_000}, 1),
     ],
 )

@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from concurve.analysis.run import StoredRun
 from concurve.definition.controls import SPARE
+from concurve.definition.indicator_names import split_name
 from concurve.definition.study import Role
 from concurve.definition.templates import Value, expand, render
 from concurve.errors import ConcurveError
+from concurve.findings.cells import CellFindings
+from concurve.planning.plan import Plan
+from concurve.store.run_head import RunHead
 
 #: What the runtime of Go is told in its environment, of a role or through ``env``.
 _GO = re.compile(r"GOMAXPROCS=([1-9]\d*)")
@@ -30,29 +33,29 @@ class Pool(NamedTuple):
         return self.roles == ("",)
 
 
-def granted_cpus(run: StoredRun) -> dict[int, tuple[Pool, ...]]:
+def granted_cpus(head: RunHead, plan: Plan) -> dict[int, tuple[Pool, ...]]:
     """The pools of CPUs by index of the cell: of each role that has some alone, and those that
     all roles use together.
 
     A cell is missing where they are not known: the run has no description of its machine, or runs
     on several ones, or a role is elsewhere or was started outside of what the laboratory may use.
     """
-    machine, roles = run.head.machine, run.head.study.roles
+    machine, roles = head.machine, head.study.roles
     allowed = machine.get("cpus_allowed")
-    if not isinstance(allowed, list) or not allowed or not _is_here(run, len(allowed)):
+    if not isinstance(allowed, list) or not allowed or not _is_here(head, len(allowed)):
         return {}
     cgroup = machine.get("cgroup")
     quota = cgroup.get("cpus") if isinstance(cgroup, dict) else None
     most = quota if isinstance(quota, int | float) else float(len(allowed))
     found = {}
-    for index, cell in enumerate(run.plan.cells):
-        values = run.plan.values(cell)
+    for index, cell in enumerate(plan.cells):
+        values = plan.values(cell)
         try:
             bound = _bound(roles, values, allowed)
             told = {role.name: _told(role, values) for role in roles}
         except ConcurveError:
             continue
-        own = {"" if role.name == run.head.study.target else role.name: role.name for role in roles}
+        own = {"" if role.name == head.study.target else role.name: role.name for role in roles}
         pools = [
             Pool((name,), min(float(len(bound[role])), most, told[role] or most))
             for name, role in own.items()
@@ -65,15 +68,24 @@ def granted_cpus(run: StoredRun) -> dict[int, tuple[Pool, ...]]:
     return found
 
 
-def _is_here(run: StoredRun, allowed: int) -> bool:
+def cpus_used(cell: CellFindings) -> float:
+    """The CPUs that all roles of a cell use together; of a role without accounts, none."""
+    return sum(
+        figure.value
+        for name, figure in cell.indicators.items()
+        if split_name(name).own == "cpus_used"
+    )
+
+
+def _is_here(head: RunHead, allowed: int) -> bool:
     """Do all roles run on this machine, on CPUs that the laboratory may use? What is attached may
     have others, unless there are no others; that of a single role has no account of its own."""
-    roles = run.head.study.roles
+    roles = head.study.roles
     if len(roles) == 1:
         return True
-    if run.head.hosts is not None:
+    if head.hosts is not None:
         return False
-    topology = run.head.machine.get("topology")
+    topology = head.machine.get("topology")
     cpus = topology.get("cpus") if isinstance(topology, dict) else None
     return cpus == allowed or all(role.attach is None for role in roles)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from concurve.definition.indicator_names import split_name
+from concurve.analysis.granted import cpus_used
 from concurve.findings.cells import CellFindings, Reject
 from concurve.readings.contamination import STEAL
 
@@ -37,7 +37,7 @@ def follows_load(
         stolen[reject.cell] += reject.cause == STEAL
         trials[reject.cell] += not reject.used
     shares = {cell.index: stolen[cell.index] / trials[cell.index] for cell in cells if cell.trials}
-    used = {cell.index: _cpus_used(cell) for cell in cells if cell.trials}
+    used = {cell.index: cpus_used(cell) for cell in cells if cell.trials}
     having = [cell for cell, share in shares.items() if share >= _OF_TRIALS_MIN]
     without = [cell for cell, share in shares.items() if share <= _OF_TRIALS_FEW]
     if not cpus or not having or not without or len(having) + len(without) < len(shares):
@@ -47,12 +47,3 @@ def follows_load(
     least = min(used[cell] for cell in having)
     is_most = least >= _MOST_CPUS * cpus and least > max(used[cell] for cell in without)
     return least if is_most else None
-
-
-def _cpus_used(cell: CellFindings) -> float:
-    """By all roles together."""
-    return sum(
-        figure.value
-        for name, figure in cell.indicators.items()
-        if split_name(name).own == "cpus_used"
-    )

@@ -182,7 +182,7 @@ def _campaign_json(store: Store, campaign: CampaignRow, models: bool) -> bytes:
     from concurve.analysis.scaling import scaling_of
 
     def with_models(run: TrialFindings) -> bytes:
-        granted = granted_cpus(stored_run(store, store.run(run.run.id)))
-        return figures_to_json(run, scaling_of(run, granted))
+        stored = stored_run(store, store.run(run.run.id))
+        return figures_to_json(run, scaling_of(run, granted_cpus(stored.head, stored.plan)))
 
     return to_campaign_json(found, with_models)

@@ -70,6 +70,13 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True):
         return self.hosts or (self.figures if indicator in self.indicators else "")
 
 
+class UsedUp(msgspec.Struct, frozen=True, kw_only=True):
+    """The ``cpus`` that so many ``roles`` of a setting were granted together, and use up."""
+
+    cpus: float
+    roles: int
+
+
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Which settings cannot be distinguished from the best by an indicator, among the cells of a
     group, and which of them to use.
@@ -87,11 +94,12 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     ``is_open``: the trials do not decide which one to use. ``first`` is then the smallest of
     ``settings``, where these are few and all others are worse: one of them is to be used all the
     same. ``to_first`` says how many times as good the others of them are as it; its interval holds
-    for all of them. ``is_tentative``: the machine was not
-    quiet, and what the figures would say is worth a mention; it is not where they do not compare
-    settings. ``disagreement``: some of the trials say something else than all of them.
-    ``given_back``: it is found although settings with one worker were disturbed. ``undisturbed``:
-    nothing is recommended, since some settings are in doubt; this is found among the others.
+    for all of them. ``used_up``: the CPUs that it uses up, where the others have no more of them.
+    ``is_tentative``: the machine was not quiet, and what the figures would say is worth a mention;
+    it is not where they do not compare settings. ``disagreement``: some of the trials say something
+    else than all of them. ``given_back``: it is found although settings with one worker were
+    disturbed. ``undisturbed``: nothing is recommended, since some settings are in doubt; this is
+    found among the others.
     """
 
     indicator: str
@@ -112,6 +120,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     is_open: bool = False
     first: dict[str, Level] | None = None
     to_first: Estimate | None = None
+    used_up: UsedUp | None = None
     is_tentative: bool = False
     disagreement: Disagreement | None = None
     given_back: GivenBack | None = None

@@ -5,9 +5,10 @@ CPU; threads waited for a CPU although there were no more workers than CPUs. On 
 CPUs steal is judged against those that were in use, and what strangers used also against those that
 the roles are bound to: of the whole machine a disturbed CPU is next to nothing. Work of low
 priority (nice above 0) runs where a CPU is left idle: it is judged by the wait that it caused, and
-by its share only where the wait cannot be judged. Coarse counters are only judged where they moved
-by several of their ticks. A further sign concerns the runner: it had no CPU when a phase began or
-ended, and so read the probes late. Of several hosts, one may have started its roles late.
+by its share only where the wait cannot be judged, and is so long that it may have done harm. Coarse
+counters are only judged where they moved by several of their ticks. A further sign concerns the
+runner: it had no CPU when a phase began or ended, and so read the probes late. Of several hosts,
+one may have started its roles late.
 """
 
 from __future__ import annotations
@@ -111,6 +112,8 @@ def _judge(record: TrialRecord, workers: float | None, target: str) -> list[Cont
     low = Taken(machine.foreign_low_priority_ns or 0, capacity)
     low_priority = _counter(record, "low_priority", low, FOREIGN_SHARE_MAX,
                             "processes of low priority outside the trial used")  # fmt: skip
+    if not _may_be_delayed(record):
+        low_priority = None
     found = [
         _counter(record, "steal", stolen(record), STEAL_SHARE_MAX, "the hypervisor took"),
         _foreign(record),
@@ -401,6 +404,23 @@ def _wait(record: TrialRecord, workers: float | None) -> _Wait | None:
         if measured
         else "the trial's time",
     )
+
+
+def _may_be_delayed(record: TrialRecord) -> bool:
+    """May a trial whose wait cannot be judged have been delayed by others beyond the limit? Whoever
+    a thread waited for, and whoever waited for that thread, as at a lock: the threads of all roles
+    delayed it by no more than the sum of their waits. It is a share of the measured phase, if one
+    is, and else of the trial. Yes where a wait is not known.
+    """
+    waits: list[int | None] = []
+    time_ns = record.wall_ns
+    for role in record.roles:
+        measured = [phase for phase in role.phases if phase.name == MEASURE_PHASE]
+        waits += [phase.usage.run_queue_ns for phase in measured] or [role.usage.run_queue_ns]
+        if measured:
+            time_ns = min(time_ns, sum(phase.wall_ns for phase in measured))
+    known = [wait for wait in waits if wait is not None]
+    return len(known) < len(waits) or sum(known) > WAIT_SHARE_MAX * time_ns
 
 
 def _taken_by_others_ns(record: TrialRecord, workers: float, unknown: int) -> int:

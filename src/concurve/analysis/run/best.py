@@ -775,6 +775,7 @@ def _in_doubt(found: BestFinding, why: str) -> BestFinding:
         is_open=False,
         first=None,
         to_first=None,
+        used_up=None,
         decide="",
         trials=None,
         undisturbed=None,

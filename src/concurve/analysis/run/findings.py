@@ -22,8 +22,10 @@ from concurve.analysis.doubt import (
     withheld_claims,
     withheld_published,
 )
+from concurve.analysis.granted import granted_cpus
 from concurve.analysis.ground import Speed, following_wall, ground_of, undirected
 from concurve.analysis.records import FirstRecord, Reader, read_records
+from concurve.analysis.run.bases import with_measured_bases
 from concurve.analysis.run.best import best_of, withheld_best
 from concurve.analysis.run.cells import (
     absent_of,
@@ -45,6 +47,7 @@ from concurve.analysis.run.run_samples import samples_of
 from concurve.analysis.run.shapes import InTime, in_time_of, with_shapes, with_widened
 from concurve.analysis.run.siblings import slower_siblings
 from concurve.analysis.run.tables import Table, in_use_of, is_staged, tables_of
+from concurve.analysis.run.used_up import with_used_up
 from concurve.analysis.samples import Samples
 from concurve.analysis.sentences import sentences
 from concurve.analysis.sentences.looks import look_sentences
@@ -81,8 +84,9 @@ _DAMAGED = (msgspec.MsgspecError, ValueError, RecursionError)
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run from the store without its records: its head and its replayed trials. ``shares`` reads
-    how much of some trials was undisturbed, for which it takes their records."""
+    """A run from the store without its records: its head and its replayed trials. ``plan`` is that
+    of the protocol with bases that were measured. ``shares`` reads how much of some trials was
+    undisturbed, for which it takes their records."""
 
     head: RunHead
     row: RunRow
@@ -131,6 +135,7 @@ def stored_run(store: Store, row: RunRow, trials: Trials | None = None) -> Store
     figures = _figures(row.id, trials)
     in_use = in_use_of(protocol, trials.outcomes)
     shares = partial(shares_of, store, row.id, head.study)
+    plan = with_measured_bases(plan, protocol)
     return StoredRun(head, row, plan, protocol, trials, figures, in_use, shares)
 
 
@@ -295,6 +300,7 @@ def analyse(
         plan, protocol, picked, every, samples, indicators, ground.speed, absent, head, failed
     )
     cells = with_contradicted(plan, cells)
+    best = with_used_up(best, cells, granted_cpus(head, plan))
     in_time = InTime()
     if not head.study.simulation:
         cells = with_shapes(cells, tables, asked)

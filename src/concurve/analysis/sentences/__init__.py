@@ -91,7 +91,11 @@ def sentences(
         if unset is not None and against_base.factor_of(plan) in unset.factors:
             compared = []
         answers = [*answers, *compared] if len(compared) > 1 else [*compared, *answers]
-    answers += [*_without_base(plan, cells), *untried(head, plan, cells, best)]
+    answers += [
+        *_other_bases(plan, cells),
+        *_without_base(plan, cells),
+        *untried(head, plan, cells, best),
+    ]
     if unset is not None:
         answers.insert(0, unset.answer)
     if not answers:
@@ -157,6 +161,33 @@ def _without_others(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
     names = ", ".join(name(plan, cell.parameters) for cell in failed[:_NAMED_MAX])
     more = f" and {len(failed) - _NAMED_MAX} more" if len(failed) > _NAMED_MAX else ""
     return [f"Nothing can be compared: {names}{more} failed."]
+
+
+def _other_bases(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:
+    """Over which cells the speed-ups are, where those that the plan compares with failed:
+    ``threads=0 failed, so speed-ups are against threads=1.`` Where that is so in some groups only,
+    it says in how many."""
+    meant: dict[tuple[str, str], set[int]] = {}
+    bases = {cell.base for cell in plan.cells}
+    for cell in cells:
+        base = plan.cells[cell.index].base
+        if cell.base is not None and cell.base != base:
+            failed, own = plan.cells[base].parameters, cells[cell.base].parameters
+            only = [
+                it for it in own if it == plan.work or (not plan.work and failed[it] != own[it])
+            ]
+            names = (describe({it: one[it] for it in only}) for one in (failed, own))
+            meant.setdefault((next(names), next(names)), set()).add(base)
+    said = []
+    for (failed_name, own_name), groups in meant.items():
+        where, which = "", ""
+        if len(groups) < len(bases):
+            where, which = (
+                f" in {len(groups)} of {len(bases)} settings of the other factors",
+                " there",
+            )
+        said.append(f"{failed_name} failed{where}, so speed-ups are against {own_name}{which}.")
+    return said
 
 
 def _without_base(plan: Plan, cells: tuple[CellFindings, ...]) -> list[str]:

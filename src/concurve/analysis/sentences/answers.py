@@ -12,6 +12,7 @@ from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding, Disagreement, Undisturbed
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
+from concurve.stats.best import ALIKE
 from concurve.terms import Level
 
 #: The greatest speed-up is named for each group, up to this many groups.
@@ -32,6 +33,9 @@ _ALL_OTHERS = "all others"
 
 #: A setting that loses no more than this share, for sure, is enough for most users.
 _LOSS_TOLD = 0.1
+#: Twice as much is where it uses up the CPUs and seems as good: more workers then gain only if an
+#: operation costs less CPU time with them.
+_LOSS_AT_CPUS = 0.2
 
 #: An interval with an upper end beyond so many times the estimate has none that tells anything.
 _TELLING = 5.0
@@ -183,7 +187,9 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     """Which few settings one is to be used of, and by how much they may differ, where all others
     are worse: ``2 threads are 1.65× as fast as 1 [1.45, 1.93]. Use 2 or 4; 1 is worse. 4 is 0.97×
     to 1.12× as fast as 2.`` Where the smallest loses little, it is the one to use: ``Use 2; 4 may
-    be as good (0.97× to 1.09× as fast). 1 is worse.`` Empty elsewhere. ``gain`` is that of the
+    be as good (0.97× to 1.09× as fast). 1 is worse.`` So it is where it uses up the CPUs: ``Use 2:
+    that uses up the 2 CPUs. 4 may be as good (0.99× to 1.13× as fast). 1 is worse.`` Empty
+    elsewhere. ``gain`` is that of the
     first of them."""
     if item.first is None:
         return ""
@@ -192,11 +198,16 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     is_told = gain is not None and (_is_led(item, gain, speed) or gain.is_gain) and not is_apart
     told = _told(plan, gain) if gain is not None and is_told else ""
     worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
-    is_first = _is_enough(plan, item)
+    is_full = not is_apart and _is_full(plan, item)
+    is_first = is_full or _is_enough(plan, item, _LOSS_TOLD)
     settings = [item.first] if is_first else item.settings
     use = f"Use {_one_of(plan, item, settings, with_noun=not told)}{by}"
     apart = _apart(plan, item, "as good" if is_apart else "as fast")
-    use = f"{use}; {_as_good(plan, item, is_apart)} {worse}." if is_first else f"{use}; {worse}."
+    if is_first:
+        why = f": {_full(item)}. " if is_full else "; "
+        use = f"{use}{why}{_as_good(plan, item, is_apart)} {worse}."
+    else:
+        use = f"{use}; {worse}."
     use = " ".join(filter(None, (use, _given_back(plan, item, speed), "" if is_first else apart)))
     after = ""
     if gain is not None and is_apart:
@@ -227,11 +238,26 @@ def _as_good(plan: Plan, item: BestFinding, is_apart: bool) -> str:
     return f"{_named(plan, item, _others(item))} may be as good ({said})."
 
 
-def _is_enough(plan: Plan, item: BestFinding) -> bool:
-    """Does the smallest of the settings lose little to the others, for sure? Of names, the first is
-    no smaller one."""
+def _is_enough(plan: Plan, item: BestFinding, most: float) -> bool:
+    """Does the smallest of the settings lose no more than the share ``most`` to the others, for
+    sure? Of names, the first is no smaller one."""
     assert item.to_first is not None and item.to_first.high is not None, "with an interval"
-    return plan.work in item.factors and 0 < 1 - 1 / item.to_first.high <= _LOSS_TOLD
+    return plan.work in item.factors and 0 < 1 - 1 / item.to_first.high <= most
+
+
+def _is_full(plan: Plan, item: BestFinding) -> bool:
+    """Is the smallest of the settings to be used because it uses up the CPUs?"""
+    assert item.to_first is not None, "with an interval"
+    is_alike = item.to_first.value <= 1 + ALIKE
+    return item.used_up is not None and is_alike and _is_enough(plan, item, _LOSS_AT_CPUS)
+
+
+def _full(item: BestFinding) -> str:
+    """``that uses up the 2 CPUs``, after the setting; a load generator uses some of them, too."""
+    assert item.used_up is not None, "the CPUs are used up"
+    cpus = "the one CPU" if item.used_up.cpus == 1 else f"the {item.used_up.cpus:g} CPUs"
+    who = "all roles together use" if item.used_up.roles > 1 else "that uses"
+    return f"{who} up {cpus}"
 
 
 def _others(item: BestFinding) -> list[dict[str, Level]]:
