@@ -85,7 +85,7 @@ def level_name(cell: int) -> str:
 def trials_most(cells: int, effort: str) -> int:
     """No run of so many cells has more trials, redos included."""
     rules = head_of(cells, effort).rules
-    return cells * rules.repeats_max * (1 + rules.redo_max)
+    return cells * rules.most * (1 + rules.redo_max)
 
 
 def run(cells: int, effort: str, seed: int, trial: Trial) -> Made:

@@ -59,7 +59,7 @@ def simulated(
     )
     plan = plan_of(head)
     protocol, trials = Protocol(plan), list[TrialRow]()
-    most = len(plan.cells) * (plan.rules.repeats_max + 2 * plan.rules.repeats_min)
+    most = len(plan.cells) * (plan.rules.most + 2 * plan.rules.repeats_min)
     generator = np.random.default_rng([seed, 15])
     path = draw(noise, generator, most, len(plan.cells))
     alone = np.random.default_rng([seed, 16])

@@ -42,10 +42,11 @@ def run(
     rng = random.Random(seed)
     while not isinstance(key := protocol.next(), Stop):
         value = math.exp(apart[key.cell] + rng.gauss(0, spread))
-        is_quiet = rng.random() >= disturbed
-        verdict, cause = ("ok", "") if is_quiet else ("contaminated", "foreign")
-        value *= 1.0 if is_quiet else 1.3
-        protocol.record(Outcome(key, verdict, value, seconds, cause, "planted" if cause else ""))
+        if rng.random() >= disturbed:
+            protocol.record(Outcome(key, "ok", value, seconds, "", ""))
+        else:
+            outcome = Outcome(key, "contaminated", 1.3 * value, seconds, "foreign", "planted")
+            protocol.record(outcome)
     return protocol
 
 

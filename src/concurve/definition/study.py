@@ -152,8 +152,9 @@ class Rules(_Frozen, frozen=True):
 
     @property
     def most(self) -> int:
-        """The trials that a cell has at most."""
-        return max(self.repeats_max, self.choosing_max)
+        """The trials that a cell has at most; a number that is fixed stays so."""
+        is_fixed = self.repeats_min == self.repeats_max
+        return self.repeats_max if is_fixed else max(self.repeats_max, self.choosing_max)
 
 
 DEFAULT_RULES: dict[EffortName, Rules] = {

@@ -210,7 +210,7 @@ class Protocol:
 
     def may_grow(self) -> bool:
         """Will the spread of the pilot, which is not complete, set how many trials follow?"""
-        if self.rules.repeats_min == self.rules.most:
+        if self.rules.repeats_min == self.rules.repeats_max:
             return False
         return any(cell.stop is None and not cell.skipped for cell in self.cells)
 
@@ -520,8 +520,8 @@ class Protocol:
     def _blocks_to_choose(self) -> int:
         """So many blocks until it is told which setting to use, as far as the time allowance has
         room; 0 where the rules ask for none, or where there is room for less than half of them."""
-        most = self.rules.choosing_max
-        if not most:
+        most = self.rules.most
+        if most == self.rules.repeats_max:
             return 0
         quiet = {
             index: values
@@ -557,7 +557,7 @@ class Protocol:
             parts.append(f"{skipped} of {len(self.cells)} cells skipped")
         if any(cell.stop is StopReason.CHOICE for cell in self.cells):
             parts.append("enough to tell the best settings apart")
-        fixed = self.rules.repeats_min == self.rules.most
+        fixed = self.rules.repeats_min == self.rules.repeats_max
         return "; ".join(parts) or (
             "all trials done" if fixed else "enough for the spread of every cell"
         )
