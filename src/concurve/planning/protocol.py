@@ -37,6 +37,7 @@ from concurve.definition.units import format_duration
 from concurve.errors import RunError
 from concurve.planning.plan import Plan, describe
 from concurve.planning.second_stage import (
+    MARGIN,
     trials_needed,
     trials_needed_by_mean,
     trials_to_choose,
@@ -534,10 +535,10 @@ class Protocol:
         if not wanted:
             return 0
         block_seconds = sum(map(self._expected, quiet))
-        blocks = math.ceil(wanted * pilot / common)
+        blocks = wanted * pilot / common
         left = self.plan.allowed_at_start - self.elapsed
         room = min(most, pilot + int(left / block_seconds)) if block_seconds else most
-        return min(blocks, room) if 2 * room >= blocks else 0
+        return min(math.ceil(MARGIN * blocks), room) if 2 * room >= blocks else 0
 
     def _quiet(self, index: int) -> Blocks:
         """The values of a cell by block, without those that other processes may have disturbed."""

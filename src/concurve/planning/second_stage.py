@@ -17,7 +17,7 @@ from concurve.terms import Level
 
 #: The interval of a median varies between samples of the same program, by a fifth at 25 trials, and
 #: so does that of the pilot. With this margin, 95 % of the runs reach their precision
-#: (``tests/planning/test_noise.py``).
+#: (``tests/planning/test_noise.py``), and more of them tell which setting to use.
 MARGIN = 1.5
 
 #: Up to this number of trials the interval of the pilot is Student's or the whole range, whose
