@@ -143,8 +143,8 @@ def test_the_machine_s_load_says_to_wait_for_the_run_that_it_names() -> None:
     assert both.startswith("end cc1 (pid 7), or stop it meanwhile (`kill -STOP 7`, ")
     assert ", or wait for that concurve run (pid 39): " in both
     alone = load_item(Load(0.5, 0.0, (Process("cc1", 7, 19, 0.5),))).remedy
-    assert alone == (
-        "end this process, or stop it meanwhile (`kill -STOP 7`, afterwards `kill -CONT 7`), or "
+    assert alone.endswith(
+        ": end this process, or stop it meanwhile (`kill -STOP 7`, afterwards `kill -CONT 7`), or "
         "wait: `concurve sweep --wait-quiet 5m …`"
     )
 
@@ -406,3 +406,22 @@ def test_a_busy_machine_is_measured_on_anyway_whoever_waits_for_a_quiet_one() ->
         machine = Machine(BUSY)
         machine.wait(30, measure_anyway=True)
         assert machine.holder
+
+
+def test_processes_of_the_lowest_priority_do_not_trouble_a_program_with_cpus_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    niced, mine = Process("backup", 50, 19, 0.3), Process("cc1plus", 20, 0, 0.2)
+    item = load_item(Load(0.3, 0.0, (niced,)))
+    assert item.remedy.startswith("none for a program with a CPU for each of its threads: ")
+    assert "for more threads, or a server and its load: end this process" in item.remedy
+    for load in (
+        Load(0.5, 0.0, (niced, mine)),
+        Load(0.5, 0.0, (niced,)),  # beside others that are not named
+        Load(0.3, 0.1, (niced,)),
+    ):
+        assert not load_item(load).remedy.startswith("none")
+    monkeypatch.setattr(quiet, "has_autogroups", lambda: True)
+    # Of a session that nice does not compare it takes its share.
+    monkeypatch.setattr(quiet, "is_apart", lambda pid: True)
+    assert not load_item(Load(0.3, 0.0, (niced,))).remedy.startswith("none")

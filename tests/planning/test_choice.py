@@ -113,7 +113,7 @@ def test_it_says_why_it_went_on() -> None:
     assert {cell.stop for cell in longer.cells} == {StopReason.CHOICE}
     assert longer.cells[0].stop_reason == "to tell the best settings apart"
     assert isinstance(longer.stop, Stop)
-    assert "enough to tell the best settings apart" in longer.stop.reason
+    assert "as many trials as should tell the best settings apart" in longer.stop.reason
 
 
 def test_disturbed_trials_say_nothing_of_the_spread() -> None:

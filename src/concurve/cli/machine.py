@@ -91,7 +91,7 @@ def load_item(load: Load, parts: Sequence[Load] = ()) -> Item:
     """The present load, judged as a trial under it would be; ``parts`` of the look show bursts."""
     from concurve import words
     from concurve.host.machine_check import Item
-    from concurve.measuring.quiet import disturbance, end_these, is_in_bursts
+    from concurve.measuring.quiet import disturbance, end_these, is_in_bursts, yields
 
     if says := disturbance(load):
         end = end_these(load, ", or ")
@@ -106,6 +106,11 @@ def load_item(load: Load, parts: Sequence[Load] = ()) -> Item:
             )
         else:
             remedy = f"{end}wait: `concurve sweep --wait-quiet 5m …`"
+        if yields(load):
+            remedy = (
+                "none for a program with a CPU for each of its threads: these have the lowest "
+                f"priority already; for more threads, or a server and its load: {remedy}"
+            )
         return Item("!!", "load now", says.what, remedy)
     return Item("ok", "load now", f"other processes use {load.foreign * 100:.1f} % of the CPU time")
 

@@ -312,6 +312,16 @@ def end_these(load: Load, then: str) -> str:
     return f"end {whom}{other}{then}"
 
 
+def yields(load: Load) -> bool:
+    """Does all that disturbs yield already to programs that have a CPU for each of their threads:
+    processes of the lowest priority, of sessions that nice compares, and nobody else?"""
+    others = [it for it in load.seen if it.nice < LOWEST_NICE or it.run is not None]
+    disturbing = load.rest + sum(it.share for it in others)
+    if load.steal > STEAL_SHARE_MAX or disturbing > FOREIGN_SHARE_MAX:
+        return False
+    return not (has_autogroups() and any(is_apart(it.pid) for it in load.seen))
+
+
 def autogroup_nice(pid: int, proc: Path = Path("/proc")) -> int:
     """The nice value of the session of a process; 0, the usual one, where it is not told."""
     try:

@@ -557,7 +557,7 @@ class Protocol:
         if skipped:
             parts.append(f"{skipped} of {len(self.cells)} cells skipped")
         if any(cell.stop is StopReason.CHOICE for cell in self.cells):
-            parts.append("enough to tell the best settings apart")
+            parts.append("as many trials as should tell the best settings apart")
         fixed = self.rules.repeats_min == self.rules.repeats_max
         return "; ".join(parts) or (
             "all trials done" if fixed else "enough for the spread of every cell"
