@@ -683,6 +683,42 @@ def test_a_missing_program_is_told_with_its_role_where_there_are_several(store: 
         assert refused.value.what.startswith(where) and refused.value.remedy.endswith(ends)
 
 
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (("./prime", "{threads}"), "did you mean './primes'?"),
+        (("env", "A=1", "./prime", "{threads}"), "did you mean './primes'?"),
+        (("prymes", "{threads}"), "did you mean 'primes'?"),
+        (("python3", "pol.py", "{threads}"), "did you mean 'pool.py'?"),
+        (("./entirely-else", "{threads}"), "as the command"),
+        (("./pol.py", "{threads}"), "as the command"),  # no program
+        (("python3", "other.py", "{threads}"), "the path of the file that python3 runs"),
+    ],
+)
+def test_a_slip_in_the_name_of_a_program_names_the_one_that_is_there(
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: tuple[str, ...],
+    remedy: str,
+) -> None:
+    class Missing(FakeEngine):
+        def check(self, spec: TrialSpec) -> list[Problem]:
+            (argv,) = (role.argv for role in spec.roles)
+            name = next(it for it in argv if "." in it or it in ("prymes", "./prime"))
+            return [Problem("target", "not_found", f'"{name}" was not found')]
+
+    (tmp_path / "primes").touch(mode=0o755)
+    (tmp_path / "pool.py").touch(mode=0o644)
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}:{tmp_path / 'missing'}")
+    study = small_study(THREE, threads=(1, 2))
+    role = msgspec.structs.replace(study.roles[0], command=command, cwd=str(tmp_path))
+    with pytest.raises(StudyError) as refused:
+        runner_of(store, Missing(), msgspec.structs.replace(study, roles=(role,))).start()
+    assert refused.value.remedy.endswith(remedy)
+
+
 def test_a_variable_before_a_command_is_set_by_env(store: Store) -> None:
     class Missing(FakeEngine):
         def check(self, spec: TrialSpec) -> list[Problem]:

@@ -11,6 +11,7 @@ from shlex import quote
 
 import msgspec
 
+from concurve import words
 from concurve.definition.starters import script_of, started_here
 from concurve.definition.study import TRIAL_FOLDER
 from concurve.engine import Engine, Problem
@@ -26,6 +27,8 @@ _STARTERS = {
     ".jar": "java -jar", ".java": "java", ".js": "node", ".pl": "perl", ".py": "python3",
     ".rb": "ruby", ".sh": "sh",
 }  # fmt: skip
+#: A name of a program or a file that is less like what was written is not proposed.
+_ALIKE = 0.75
 #: Commands that a shell has, and that are no programs.
 _OF_SHELLS = (".", "alias", "cd", "eval", "exec", "export", "for", "set", "source", "ulimit",
               "umask", "while")  # fmt: skip
@@ -74,7 +77,8 @@ def _for_missing(problem: Problem, role: RoleSpec, plan: Plan) -> str:
     """What to write in place of a command whose program is not found: ``NAME=VALUE ./program`` is a
     shell's way to set a variable, and no shell starts a role."""
     if (script := script_of(role.argv)) and problem.message.startswith(f'"{script}"'):
-        return f"the path of the file that {PurePath(role.argv[0]).name} runs"
+        near = _near(role, script, is_program=False)
+        return near or f"the path of the file that {PurePath(role.argv[0]).name} runs"
     written = next((item.command for item in plan.study.roles if item.name == role.name), ())
     if remedy := _for_shell(role.argv, " ".join(written or role.argv)):
         return remedy
@@ -89,7 +93,38 @@ def _for_missing(problem: Problem, role: RoleSpec, plan: Plan) -> str:
     if remedy := _for_file(role):
         return remedy
     of_role = "" if len(plan.study.roles) == 1 else f" of role {role.name}"
-    return f"a program in PATH, or its path, as the command{of_role}"
+    names = (*started_here(role.argv)[:1], role.argv[0])
+    missing = next((name for name in names if name in problem.message), "")
+    near = _near(role, missing, is_program=True)
+    return near or f"a program in PATH, or its path, as the command{of_role}"
+
+
+def _near(role: RoleSpec, name: str, *, is_program: bool) -> str:
+    """``did you mean './primes'?``, for a file of the same folder, or a program in PATH where the
+    ``name`` has no folder; empty where none is alike, and on another host."""
+    if role.host is not None or not name:
+        return ""
+    path = PurePath(name)
+    is_bare = is_program and "/" not in name
+    searched = os.get_exec_path({**os.environ, **role.env}) if is_bare else [path.parent]
+    known = {
+        file.name
+        for folder in searched
+        for file in _files(Path(role.cwd or ".", folder))
+        if not is_program or os.access(file, os.X_OK)
+    }
+    near = words.nearest(path.name, sorted(known), _ALIKE)
+    if near is None:
+        return ""
+    return words.did_you_mean(name.removesuffix(path.name) + near)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a folder; none where it cannot be read."""
+    try:
+        return [file for file in folder.iterdir() if file.is_file()]
+    except OSError:
+        return []
 
 
 def _for_shell(argv: Sequence[str], written: str) -> str:
