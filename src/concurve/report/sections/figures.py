@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -62,6 +63,11 @@ _LISTED = 12
 
 #: ``latency of a request, p99``: of what is said of the rate beside it.
 _OF_ONE = re.compile(r"\b(latency) of an? [^,]*, ")
+
+#: The percentile of a latency that is of requests as a whole, by its name.
+_PERCENTILE = re.compile(r"(?:^|\.)latency_[a-z]+_(p\d+)$")
+#: A table of at most so many rows has the latencies below it that it has no room for.
+_BELOW = 6
 
 #: What follows a figure in a sentence on how it differs.
 _TELLING_VERBS = ("differs", "is")
@@ -404,11 +410,12 @@ def _indicators(findings: Findings) -> list[Column]:
             name not in told,
         ),
     )
+    percentiles = _percentiles(names)
     for name in names:
         info = findings.indicator(name)
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
-        short = _OF_ONE.sub(r"\1, ", short)
+        short = percentiles.get(name) or _OF_ONE.sub(r"\1, ", short)
         make = partial(_entries, findings.cells, name, info.unit, findings.primary)
         is_filled = any(name in cell.indicators for cell in findings.cells)
         columns.append(
@@ -422,9 +429,19 @@ def _indicators(findings: Findings) -> list[Column]:
                 wanted=worth.index(name),
                 is_filled=is_filled,
                 kind="latency" if is_latency(name) else "",
+                below=_BELOW if is_latency(name) else 0,
             )
         )
     return columns
+
+
+def _percentiles(names: Sequence[str]) -> dict[str, str]:
+    """``p99`` for the heading of a latency; none where two of them have the same percentile."""
+    found = {
+        name: match[1] for name in names if is_latency(name) if (match := _PERCENTILE.search(name))
+    }
+    several = Counter(found.values())
+    return {name: percentile for name, percentile in found.items() if several[percentile] == 1}
 
 
 def _is_told(findings: Findings, name: str) -> bool:
