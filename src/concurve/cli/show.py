@@ -52,7 +52,7 @@ _ALL_FIGURES = ""
     is_flag=False,
     flag_value=_ALL_FIGURES,
     metavar="[NAME]",
-    help="Add all figures, also those of other roles; or one, or those that a pattern matches.",
+    help="List all figures, also those of other roles; or one, or those that a pattern matches.",
 )
 @click.option("--claims", is_flag=True, help="Add the verdicts on the claims of the source.")
 @click.option("--published", is_flag=True, help="Add the published figures beside the new ones.")

@@ -16,7 +16,15 @@ import msgspec
 from rich.cells import cell_len
 
 from concurve.report import format as fmt
-from concurve.report.console import WIDTH_MIN, Line, as_printed, cut, print_lines, wrapped
+from concurve.report.console import (
+    WIDTH_MIN,
+    Line,
+    as_printed,
+    cut,
+    has_height,
+    print_lines,
+    wrapped,
+)
 from concurve.report.document import (
     Bar,
     Block,
@@ -68,8 +76,10 @@ _NAMES_MAX = 12
 
 
 def show(document: Document, file: TextIO | None = None, report: str | None = None) -> None:
-    """Print a document; ``report`` is the path of the whole report that was written, if any."""
-    print_lines(lambda width: [*lines(document, width), *report_line(report)], file)
+    """Print a document, in a file the whole of it; ``report`` is the path of the whole report that
+    was written, if any."""
+    shown = document if has_height(file) else msgspec.structs.replace(document, shorter=None)
+    print_lines(lambda width: [*lines(shown, width), *report_line(report)], file)
 
 
 def lines(document: Document, width: int) -> list[Line]:
