@@ -32,6 +32,7 @@ _WANTED = (
     "migrations",
     "threads_peak",
     "rss_bytes_max",
+    "rss_bytes_tree_max",
 )
 
 #: The latencies that a reader of a load looks for first, by their names; then those without a
