@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from concurve.cli import app, slips
 from concurve.errors import ConcurveError
 from concurve.findings.run import Report
+from concurve.host.lock import measurement_lock
 from concurve.report.charts import charts
 from concurve.report.document import Table
 from concurve.report.sections.figures import drawn, every
@@ -135,3 +136,17 @@ def test_the_rows_of_a_condition_stand_together() -> None:
     assert isinstance(table, Table)
     (cpus,) = [column for column in table.columns if column.title == "cpus"]
     assert [str(entry) for entry in cpus.cells] == ["1"] * 6 + ["2"] * 6
+
+
+@pytest.mark.parametrize("words", [["show", RUN], ["explain", RUN], ["report", RUN, "-o"]])
+def test_who_reads_while_a_measurement_runs_is_told_once(
+    words: list[str], db: str, tmp_path: Path
+) -> None:
+    words = [*words, *([str(tmp_path / "r.md")] if words[-1] == "-o" else []), "--db", db]
+    quiet = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert "a measurement is running" not in quiet.stderr
+    with measurement_lock("run of a test"):
+        busy = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert busy.stderr.count(" note: a measurement is running (pid ") == 1
+    assert "run of a test): this command takes CPU time from it" in busy.stderr
+    assert busy.stdout == quiet.stdout

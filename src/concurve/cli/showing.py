@@ -35,6 +35,15 @@ def note(text: str) -> None:
     say(f"concurve: {text}")
 
 
+def note_measured() -> None:
+    """Say that a measurement runs on this machine, which a command that reads stored runs
+    disturbs."""
+    from concurve.host.lock import measurement_under_way
+
+    if who := measurement_under_way():
+        note(f"note: a measurement is running ({who}): this command takes CPU time from it")
+
+
 def note_fallen(option: str, levels: str) -> None:
     """Say which of the levels of an option are the same on the CPUs that are granted here."""
     from concurve.definition.levels import fallen_together
