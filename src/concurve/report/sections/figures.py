@@ -95,7 +95,7 @@ def brief(
     said = partial(_legend, findings, terse=terse)
     if not legend:
         said = partial(_least_legend, findings, apart=apart)
-    table = msgspec.structs.replace(_table(findings, []), terse=terse, legend=said)
+    table = msgspec.structs.replace(_table(findings, []), terse=terse or not counted, legend=said)
     if not counted:
         table = msgspec.structs.replace(table, more="")
     return Section("", (table, *_remarks(findings)))
