@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from concurve.definition.measured import INDICATORS
+from concurve.definition.measured import INDICATORS, MEASURED
 from concurve.definition.purposes import Purposes
 from concurve.definition.study import Extract
 from concurve.readings import measures
@@ -68,6 +68,17 @@ def test_a_marked_phase_counts_and_start_up_stays_out() -> None:
     assert figures.values["threads_peak"] == raw["threads"]["peak"]
 
 
+def test_the_memory_of_all_processes_is_a_figure_where_there_are_several() -> None:
+    record = golden("ok")
+    for tree in (None, 3 << 20):
+        usage = msgspec.structs.replace(record.roles[0].usage, rss_bytes_tree_max=tree)
+        figures = measure(with_role(record, usage=usage), "target")
+        assert figures.values.get("rss_bytes_tree_max") == tree
+        assert "rss_bytes_tree_max" not in figures.absent
+    labels = [MEASURED[name].label for name in ("rss_bytes_max", "rss_bytes_tree_max")]
+    assert labels == ["peak memory (largest process)", "peak memory of all processes"]
+
+
 def test_a_missing_reading_is_absent_with_the_runners_reason_and_never_zero() -> None:
     figures = measure(golden("ok"), "target")
     assert "minor_faults" not in figures.values
@@ -83,7 +94,8 @@ def test_any_golden_record_gives_figures_or_reasons(path: Path) -> None:
     counted = {name for name in own if name.endswith("_per_operation")}
     rates = {"rate_per_second", "rate_per_worker", *counted}
     on_request = {"cache_misses"}
-    assert own - rates - on_request <= set(figures.values) | set(figures.absent)
+    of_several = {"rss_bytes_tree_max"}  # processes: one has its memory in the other figure
+    assert own - rates - on_request - of_several <= set(figures.values) | set(figures.absent)
     assert all(figures.absent.values()), "each reason says something"
 
 

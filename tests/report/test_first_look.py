@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +15,8 @@ from concurve.definition.study import Rules
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import Cause, CellExplanation, Limit
 from concurve.findings.run import PRECISION, Finding, Report
-from concurve.report.document import Chart, List, Section, Table, walk
+from concurve.report import terminal
+from concurve.report.document import Chart, Document, List, Paragraph, Section, Table, walk
 from concurve.report.html import to_html
 from concurve.report.sections import overview
 from concurve.report.sections.figures import brief, first
@@ -211,6 +214,28 @@ def test_the_medians_have_other_speed_ups_is_told_without_the_legend() -> None:
         assert table.legend(table.columns) == told
         narrow = [column for column in table.columns if column.name != "speedup"]
         assert table.legend(narrow) == told
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_mark_has_its_meaning_also_without_the_legend(apart: bool) -> None:
+    (table, *_) = brief(run_of_wrk(1.5), legend=False, apart=apart).blocks
+    assert isinstance(table, Table) and table.legend is not None
+    assert any(getattr(cell, "mark", "") for it in table.columns for cell in it.cells)
+    assert "† the rate contradicts it" in table.legend(table.columns)
+    unmarked = [column for column in table.columns if "latency" not in column.name]
+    assert "†" not in table.legend(unmarked)
+
+
+def test_a_file_has_no_height_and_gets_the_whole_view(tmp_path: Path) -> None:
+    whole = Document(title="Whole", blocks=tuple(Paragraph(str(n)) for n in range(SCREEN + 1)))
+    document = msgspec.structs.replace(whole, shorter=Document(title="Short", blocks=()))
+    with (tmp_path / "view.txt").open("w+", encoding="utf-8") as file:
+        terminal.show(document, file)
+        file.seek(0)
+        assert file.readline() == "Whole\n"
+    screen = StringIO()
+    terminal.show(document, screen)
+    assert screen.getvalue() == "Short\n"
 
 
 def test_a_precision_that_was_missed_is_told_where_its_warning_has_no_room() -> None:

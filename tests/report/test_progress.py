@@ -248,8 +248,19 @@ def test_what_a_failed_program_wrote_is_cut_to_a_line() -> None:
     why = "the program failed: exited with 1; its standard error: ValueError: "
     line.trial_ended({"threads": 1}, None, "program_error", f"{why}{'too large ' * 9}")
     (shown,) = out.getvalue().splitlines()
-    assert shown.startswith(f"threads=1: {why[:50]}") and shown.endswith("…")
+    assert shown.startswith("threads=1: failed: ValueError: too large ")
+    assert "…" in shown and shown.endswith("too large")
     assert cell_len(shown) < 80
+
+
+def test_why_a_program_failed_stays_where_the_line_has_no_room_for_all() -> None:
+    out = io.StringIO()
+    line = Progress(out, live=False)
+    why = (
+        "the program failed: exited with 1; its standard error: IndexError: list index out of range"
+    )
+    line.trial_ended({"workers": 1}, None, "program_error", why)
+    assert out.getvalue() == "workers=1: failed: IndexError: list index out of range\n"
 
 
 def waiting_for(*who: str) -> Disturbance:

@@ -453,6 +453,9 @@ def test_the_figures_that_documents_promise_of_a_server_are_shown() -> None:
     for topics in ((Topic.FIGURES,), tuple(Topic)):
         rows = shown(*topics)
         for name in promised:
+            if found.is_same(name):  # a line has those that are one value
+                assert any(name in row for row in rows), name
+                continue
             own = [row[1] for row in rows if row[:1] == [name]]
             assert own == ["1", "2"], f"{name}: one row a setting"
         of_both = {row[0]: row[-1] for row in rows if row[:1] and row[0].endswith("cpus_used")}

@@ -78,7 +78,7 @@ def verb(
     db: str | None,
 ) -> None:
     """Print the explanation of a run, or confirm it."""
-    from concurve.cli.showing import print_document
+    from concurve.cli.showing import note_measured, print_document
     from concurve.cli.streams import tell_json
     from concurve.explain import explain_run
     from concurve.report.json.explanation import to_json
@@ -101,6 +101,7 @@ def verb(
     else:
         _refuse_without_confirm({"--budget": budget, "--dry-run": dry_run or None,
                                  "--seed": seed})  # fmt: skip
+        note_measured()
     found = explain_run(store, row)
     if at and not confirm:
         found = _only_at(found, decode_head(row), at)

@@ -38,6 +38,7 @@ def verb(
     """Write a run's or a campaign's report, and its charts if asked."""
     from concurve import exports
     from concurve.cli.measuring import Exports
+    from concurve.cli.showing import note_measured
     from concurve.cli.streams import with_store
     from concurve.store import Store
 
@@ -54,6 +55,7 @@ def verb(
         asked[form] = target
     store = Store.existing(db)
     campaign = store.find_campaign(run)
+    note_measured()
     written = (
         exports.write_run(store, run, asked, charts, with_store)
         if campaign is None

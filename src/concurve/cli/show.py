@@ -52,7 +52,7 @@ _ALL_FIGURES = ""
     is_flag=False,
     flag_value=_ALL_FIGURES,
     metavar="[NAME]",
-    help="Add all figures, also those of other roles; or one, or those that a pattern matches.",
+    help="List all figures, also those of other roles; or one, or those that a pattern matches.",
 )
 @click.option("--claims", is_flag=True, help="Add the verdicts on the claims of the source.")
 @click.option("--published", is_flag=True, help="Add the published figures beside the new ones.")
@@ -72,7 +72,7 @@ def verb(
     **more: bool,
 ) -> None:
     """Print a run or a campaign as a table or as JSON."""
-    from concurve.cli.showing import show_run
+    from concurve.cli.showing import note_measured, show_run
     from concurve.cli.streams import tell_json
     from concurve.store import Store
 
@@ -85,6 +85,7 @@ def verb(
         if figures and not is_named and _is_stored(store, figures):
             run, figures = figures, _ALL_FIGURES  # show --figures RUN
         campaign = store.find_campaign(run)
+        note_measured()
         if campaign is not None:
             options_of_runs = sorted(asked - {"models"} if json else asked)
             if everything:

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from concurve.cli.kept import place_of
 from concurve.cli.streams import say, with_store
 from concurve.report import terminal
-from concurve.report.console import print_lines
+from concurve.report.console import has_height, print_lines
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,6 +33,15 @@ _COMMAND = "concurve show last"
 def note(text: str) -> None:
     """Print a line for people to standard error, apart from the result on standard output."""
     say(f"concurve: {text}")
+
+
+def note_measured() -> None:
+    """Say that a measurement runs on this machine, which a command that reads stored runs
+    disturbs."""
+    from concurve.host.lock import measurement_under_way
+
+    if who := measurement_under_way():
+        note(f"note: a measurement is running ({who}): this command takes CPU time from it")
 
 
 def note_fallen(option: str, levels: str) -> None:
@@ -84,11 +95,15 @@ def _show_answer(store: Store, row: RunRow, report: Path | None, best_by: str) -
     def answer(width: int) -> list[Line]:
         trials = store.trials(row.id)
         # The commands in it name the store.
-        place = place_of(store, row, trials, (best_by, str(width), with_store(_COMMAND)))
+        height = "screen" if has_height() else "file"
+        asked = (best_by, str(width), height, with_store(_COMMAND))
+        place = place_of(store, row, trials, asked)
         kept = None if place is None else place.read()
         if kept is not None:
             return kept
         document = _named(_run_document(store, row, best_by, (), trials))
+        if not has_height():
+            document = msgspec.structs.replace(document, shorter=None)
         found = list(terminal.lines(document, width))
         if place is not None:
             place.write(found)

@@ -33,8 +33,11 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
                   note="of the CPU's caches, of most CPUs those of the last level; counted where "
                   "a study names them and the CPU has a counter"),
     IndicatorInfo(name="threads_peak", label="threads at peak", better="neither"),
-    IndicatorInfo(name="rss_bytes_max", label="peak memory", unit="B", better="lower",
-                  note="largest process"),
+    IndicatorInfo(name="rss_bytes_max", label="peak memory (largest process)", unit="B",
+                  better="lower"),
+    IndicatorInfo(name="rss_bytes_tree_max", label="peak memory of all processes", unit="B",
+                  better="lower", note="greatest sum that a sample saw; shared pages count in each "
+                  "process. Only of several processes"),
     IndicatorInfo(name="rate_per_second", label="operations per second", unit="1/s",
                   better="higher", note="that the program reports, over the wall time"),
     IndicatorInfo(name="rate_per_worker", label="rate per worker", unit="1/s", better="higher"),
@@ -109,7 +112,7 @@ _OF_CACHES = frozenset({"cache_misses", "cache_misses_per_operation"})
 OF_ROLE = frozenset({
     "cpu_seconds", "user_seconds", "system_seconds", "run_queue_seconds", "voluntary_switches",
     "involuntary_switches", "context_switches", "migrations", "cache_misses", "threads_peak",
-    "rss_bytes_max", "cpu_seconds_per_operation", "switches_per_operation",
+    "rss_bytes_max", "rss_bytes_tree_max", "cpu_seconds_per_operation", "switches_per_operation",
     "cache_misses_per_operation", "run_cpu_seconds", "cpus_used", "minor_faults", "major_faults",
 })  # fmt: skip
 

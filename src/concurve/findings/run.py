@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding, Withheld
 from concurve.findings.cells import CellFindings, Dot, Reject
 from concurve.findings.claims import AssumedRatio, ClaimFinding, Deciding, Dependence
@@ -31,6 +32,7 @@ _WANTED = (
     "migrations",
     "threads_peak",
     "rss_bytes_max",
+    "rss_bytes_tree_max",
 )
 
 #: The latencies that a reader of a load looks for first, by their names; then those without a
@@ -42,6 +44,11 @@ _MEAN_LATENCY = re.compile(r"(?:\b|_)latency_(nano|micro|milli)?seconds$")
 def is_latency(name: str) -> bool:
     """Is this a latency that a reader of a load looks for?"""
     return bool(_LATENCY.search(name) or _MEAN_LATENCY.search(name))
+
+
+def _is_one_value(figure: Estimate) -> bool:
+    """Did all trials of a cell have this value, none in doubt?"""
+    return figure.low == figure.high == figure.value and not figure.in_doubt
 
 
 #: The part of the rate that a load was asked for which it had.
@@ -247,6 +254,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
             first = [*(name for name in present if _KEPT.search(name)), *first]
         wanted = (self.ranked, *first, "speedup", *asked, *latencies, *machine, *others)
         return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
+
+    def is_same(self, name: str) -> bool:
+        """Is a figure one value, in each trial of all cells, of which there are several? What
+        settings are ranked by, and what compares them, is not."""
+        figures = [cell.indicators.get(name) for cell in self.cells]
+        values = {figure.value if figure and _is_one_value(figure) else None for figure in figures}
+        is_asked_about = name in (self.ranked, self.primary, "speedup", "efficiency")
+        return len(values) == 1 and None not in values and len(figures) > 1 and not is_asked_about
 
     @property
     def is_paced(self) -> bool:

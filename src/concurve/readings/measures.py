@@ -142,6 +142,9 @@ def _role_figures(role: RoleRecord, prefix: str, result: Measures) -> None:
     _add(f"{prefix}run_cpu_seconds", "cpu_ns", [role.usage], 1e-9, values, absent)
     _combine(prefix, values, absent)
     _add(f"{prefix}rss_bytes_max", "rss_bytes_max", [role.usage], 1, values, absent)
+    # A role that is one process has none.
+    if role.usage.rss_bytes_tree_max is not None:
+        values[f"{prefix}rss_bytes_tree_max"] = role.usage.rss_bytes_tree_max
     if role.threads.peak is None:
         absent[f"{prefix}threads_peak"] = role.threads.absent.get("peak", "not read")
     else:

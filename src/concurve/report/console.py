@@ -55,6 +55,14 @@ def print_lines(make: Callable[[int], Iterable[Line]], file: TextIO | None = Non
     out.flush()
 
 
+def has_height(file: TextIO | None = None) -> bool:
+    """Are the lines read on a screen, of a terminal or of a pager behind a pipe? A file is not."""
+    try:
+        return not stat.S_ISREG(os.fstat((file or sys.stdout).fileno()).st_mode)
+    except (OSError, ValueError, AttributeError):
+        return True
+
+
 def as_text(make: Callable[[int], Iterable[Line]]) -> str:
     """The lines that ``make`` gives for the width of the terminal (80 without one), as a text to
     print, in characters that standard output can encode."""

@@ -156,7 +156,8 @@ class Column(msgspec.Struct, frozen=True, dict=True):
     shorter heading for narrow places, ``note`` explains the heading. ``wanted`` is 0 for a column
     that is always shown; of the others those with the least number come first, as far as they fit.
     ``is_filled``: is any entry there? ``None`` where only the entries tell. ``kind``: where it has
-    no room, another one of its kind may have.
+    no room, another one of its kind may have. ``below``: where it has none, it stands in a table
+    of its own below, if that has at most so many rows.
     """
 
     title: str
@@ -169,6 +170,7 @@ class Column(msgspec.Struct, frozen=True, dict=True):
     detail: Detail | None = None
     is_filled: bool | None = None
     kind: str = ""
+    below: int = 0
 
     @cached_property
     def _entries(self) -> Entries:

@@ -9,6 +9,7 @@ still.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -39,6 +40,10 @@ _SHOWN_OF_A_CAUSE = 3
 _CAUSE_CHARS = 200
 #: Any other one in a line of the terminal, or of so many columns where that is narrower.
 _CAUSE_MIN = 72
+
+#: What stands before the words of a program that failed, and what is short for it.
+_WROTE = re.compile(r"the program failed: [^\n]*?; its standard (?:error|output): ")
+_FAILED = "failed: "
 
 # A narrower terminal gets no bar.
 _WIDTH_OF_BAR = 60
@@ -104,9 +109,23 @@ class _Line(NamedTuple):
         return [*map(str, lines), str(shortened)]
 
 
+def _middle_cut(text: str, width: int) -> str:
+    """The text in at most ``width`` cells: a part of its middle is left out, as a message begins
+    with its kind and often ends with what it is about."""
+    text = text.rstrip()
+    if cell_len(text) <= width:
+        return text
+    tail = text[-(width // 3) :]
+    while cell_len(tail) > width // 3:
+        tail = tail[1:]
+    return f"{cut(text, width - cell_len(tail))}{tail}"
+
+
 def _shortened(text: str, width: int) -> str:
     """A cause in a line, and no more than its first clauses if it is long: what the report shows
-    below its table has all of it."""
+    below its table has all of it. Of a program that failed, what it wrote stays: the reason."""
+    if cell_len(text) > width and (wrote := _WROTE.sub(_FAILED, text, count=1)) != text:
+        return _middle_cut(wrote, width)
     if len(text) > _CAUSE_CHARS and (at := text.rfind("; ", 0, _CAUSE_CHARS)) > 0:
         return f"{text[:at]} (concurve show last --rejected has all of it)"
     return cut(text, width)

@@ -16,7 +16,15 @@ import msgspec
 from rich.cells import cell_len
 
 from concurve.report import format as fmt
-from concurve.report.console import WIDTH_MIN, Line, as_printed, cut, print_lines, wrapped
+from concurve.report.console import (
+    WIDTH_MIN,
+    Line,
+    as_printed,
+    cut,
+    has_height,
+    print_lines,
+    wrapped,
+)
 from concurve.report.document import (
     Bar,
     Block,
@@ -68,8 +76,10 @@ _NAMES_MAX = 12
 
 
 def show(document: Document, file: TextIO | None = None, report: str | None = None) -> None:
-    """Print a document; ``report`` is the path of the whole report that was written, if any."""
-    print_lines(lambda width: [*lines(document, width), *report_line(report)], file)
+    """Print a document, in a file the whole of it; ``report`` is the path of the whole report that
+    was written, if any."""
+    shown = document if has_height(file) else msgspec.structs.replace(document, shorter=None)
+    print_lines(lambda width: [*lines(shown, width), *report_line(report)], file)
 
 
 def lines(document: Document, width: int) -> list[Line]:
@@ -217,6 +227,26 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
         for text in _left_out(others, width, table) if others else ():
             yield from wrapped(Line(text, "dim"), width)
         return
+    yield from _ruled(table, shown, width)
+    below = _below(table, left_out, width)
+    if below:
+        left_out = [column for column in left_out if column not in [it.column for it in below]]
+        yield Line()
+        yield from _ruled(table, below, width)
+        shown = [*shown, *below]
+    if keys_left_out:
+        names = ", ".join(item.column.title for item in keys_left_out)
+        yield from wrapped(Line(fmt.clean(f"factors left out here: {names}"), "dim"), width)
+    named = [fmt.clean(column.name) for column in left_out if column.name]
+    if named:
+        for text in _left_out(named, width, table):
+            yield from wrapped(Line(text, "dim"), width)
+    legend = table.legend([item.column for item in shown]) if table.legend else ""
+    yield from wrapped(Line(fmt.clean(legend), "dim"), width)
+
+
+def _ruled(table: Table, shown: Sequence[_Drawn], width: int) -> Iterator[Line]:
+    """Columns side by side under their headings, and what the letters of bars are."""
     sizes = [item.width for item in shown]
     heading, *rows = (
         _GAP.join(
@@ -234,15 +264,17 @@ def _grid(table: Table, width: int) -> Iterator[Line]:
     for item in shown:
         if item.column.role is Role.BAR:
             yield from wrapped(Line(_legend(item.column.cells), "dim"), width)
-    if keys_left_out:
-        names = ", ".join(item.column.title for item in keys_left_out)
-        yield from wrapped(Line(fmt.clean(f"factors left out here: {names}"), "dim"), width)
-    named = [fmt.clean(column.name) for column in left_out if column.name]
-    if named:
-        for text in _left_out(named, width, table):
-            yield from wrapped(Line(text, "dim"), width)
-    legend = table.legend([item.column for item in shown]) if table.legend else ""
-    yield from wrapped(Line(fmt.clean(legend), "dim"), width)
+
+
+def _below(table: Table, left_out: Sequence[Column], width: int) -> list[_Drawn]:
+    """The keys, and the columns that a reader misses most of those that have no room, as a table
+    of its own; empty without such columns."""
+    missed = [column for column in left_out if table.length <= column.below]
+    if not missed:
+        return []
+    keys = [column for column in table.columns if column.role is Role.KEY]
+    shown, _, _ = _fitting(msgspec.structs.replace(table, columns=(*keys, *missed)), width)
+    return shown if _total(shown) <= width else []
 
 
 def _left_out(names: Sequence[str], width: int, table: Table) -> list[str]:

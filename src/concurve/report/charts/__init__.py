@@ -30,7 +30,7 @@ def charts(findings: Report) -> list[Chart]:
     else:
         drawn = (
             of_cells(findings, name)
-            for name in dict.fromkeys((findings.ranked, *findings.extracted))
+            for name in dict.fromkeys((findings.ranked, *_varying(findings)))
         )
     found = [chart for chart in drawn if chart is not None]
     if findings.shares is not None:
@@ -67,16 +67,22 @@ def hero(findings: Report) -> Chart | None:
 
 
 def _wanted(findings: Report) -> Iterator[str]:
-    """The indicators to draw, with each that was extracted. If the time of an operation counts,
-    also its CPU time, since runs of a fixed duration all take equally long, and the high
+    """The indicators to draw, with each that was extracted and differs. If the time of an operation
+    counts, also its CPU time, since runs of a fixed duration all take equally long, and the high
     percentiles of latency."""
     yield from (findings.ranked, *_of_models(findings), "speedup", "efficiency")
-    yield from findings.extracted
+    yield from _varying(findings)
     if findings.ranked == "seconds_per_operation":
         yield "cpu_seconds_per_operation"
         yield from (name for name in findings.asked if name.endswith("latency_ns_p99"))
     else:
         yield "cpu_seconds"
+
+
+def _varying(findings: Report) -> list[str]:
+    """The figures that were extracted, without those that a chart says nothing of: one value in
+    each trial of all cells."""
+    return [name for name in findings.extracted if not findings.is_same(name)]
 
 
 def _of_models(findings: Report) -> tuple[str, ...]:

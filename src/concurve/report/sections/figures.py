@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -18,6 +19,7 @@ from concurve.findings.cells import CellFindings
 from concurve.findings.run import Findings, Report, is_latency
 from concurve.report import format as fmt
 from concurve.report.document import (
+    Block,
     Cell,
     Column,
     Entries,
@@ -63,6 +65,11 @@ _LISTED = 12
 #: ``latency of a request, p99``: of what is said of the rate beside it.
 _OF_ONE = re.compile(r"\b(latency) of an? [^,]*, ")
 
+#: The percentile of a latency that is of requests as a whole, by its name.
+_PERCENTILE = re.compile(r"(?:^|\.)latency_[a-z]+_(p\d+)$")
+#: A table of at most so many rows has the latencies below it that it has no room for.
+_BELOW = 6
+
 #: What follows a figure in a sentence on how it differs.
 _TELLING_VERBS = ("differs", "is")
 
@@ -83,13 +90,12 @@ def brief(
 ) -> Section:
     """The table, and what became of cells that are not well. ``counted``: it says how many figures
     it leaves out; ``legend``: and how to read it; ``apart``: of that at least that the medians have
-    other speed-ups, as who divides them takes the figures for wrong."""
-    said = None
-    if legend:
-        said = partial(_legend, findings, terse=terse)
-    elif apart:
-        said = partial(_apart, findings)
-    table = msgspec.structs.replace(_table(findings, []), terse=terse, legend=said)
+    other speed-ups, as who divides them takes the figures for wrong. What marks mean is said in any
+    case."""
+    said = partial(_legend, findings, terse=terse)
+    if not legend:
+        said = partial(_least_legend, findings, apart=apart)
+    table = msgspec.structs.replace(_table(findings, []), terse=terse or not counted, legend=said)
     if not counted:
         table = msgspec.structs.replace(table, more="")
     return Section("", (table, *_remarks(findings)))
@@ -157,10 +163,12 @@ def every(findings: Findings, named: Collection[str] = ()) -> Section:
         text = f"of {len(cells)} cells: concurve export {findings.run.id} --format csv"
         return Section("", (Paragraph(text, Tone.SOFT, lead="all figures"),))
     twins = {} if named else _twins(findings)
+    names = [name for name in named or findings.names_in_order() if name not in twins]
+    constant = {} if named else _constant(findings, names)
     rows = [
         (name, cell, entry, entries.unit)
-        for name in named or findings.names_in_order()
-        if name not in twins
+        for name in names
+        if name not in constant
         for info in [findings.indicator(name)]
         for entries in [_entries(cells, name, info.unit, findings.primary)]
         for cell, entry in zip(cells, entries.cells, strict=True)
@@ -181,11 +189,60 @@ def every(findings: Findings, named: Collection[str] = ()) -> Section:
         ),
         title="One row a figure of a cell.",
         whole=True,
+        legend=lambda columns: _how_to_read(findings, names, columns),
     )
+    alike = ", ".join(f"{name} {value}" for name, value in constant.items())
     same = ", ".join(f"{name} (= {other})" for name, other in twins.items())
-    left = (Paragraph(f"{same}.", Tone.SOFT, lead="the same by another name"),) if same else ()
+    said = {
+        "the same in all cells": alike,
+        "the same by another name": f"{same}." if same else "",
+        "rates": _rates(findings, names),
+    }
+    left = (Paragraph(text, Tone.SOFT, lead=lead) for lead, text in said.items() if text)
     title = "Figures by name" if named else "All figures"
     return Section(title, (table, *left), anchor="all-figures")
+
+
+def _constant(findings: Findings, names: Sequence[str]) -> dict[str, str]:
+    """Figures that are the same in each trial of all cells, with that value: a row for each cell
+    says nothing."""
+    found: dict[str, str] = {}
+    for name in filter(findings.is_same, names):
+        entries = _entries(findings.cells, name, findings.indicator(name).unit, "")
+        (first, *_) = entries.cells
+        assert isinstance(first, Number)
+        found[name] = fmt.with_unit(first.value, entries.unit)
+    return found
+
+
+def _rates(findings: Findings, names: Collection[str]) -> str:
+    """How the rate that is computed differs from those that the program prints, where both are
+    listed; else empty."""
+    own = "rate_per_second"
+    printed = [
+        name
+        for name in findings.extracted
+        if name in names and name != own and findings.indicator(name).unit == "1/s"
+    ]
+    if own not in names or not printed:
+        return ""
+    info = findings.indicator(own)
+    how = f"{info.label} ({info.note})" if info.note else info.label
+    return f"{own}: {how}; {words.listed(printed)}: as the program prints."
+
+
+def _how_to_read(findings: Findings, names: Collection[str], columns: Sequence[Column]) -> str:
+    """How to read the entries of some figures that stand in one column."""
+    known = confidence(findings, names)
+    parts = [f"medians, ± half the {known} interval or (low to high)"] if known else []
+    return "; ".join([*parts, *_marks_in(columns)])
+
+
+def _marks_in(columns: Sequence[Column]) -> list[str]:
+    """What the marks of these columns mean."""
+    numbers = [cell for column in columns for cell in column.cells if isinstance(cell, Number)]
+    marks = {mark for cell in numbers for mark in cell.mark}
+    return [words for mark, words in _MARKS.items() if mark in marks]
 
 
 def _by_condition(findings: Findings) -> list[CellFindings]:
@@ -236,7 +293,14 @@ def drawn(report: Report) -> Section | None:
     known = confidence(report)
     bars = f"Bars are {known} intervals. " if known else ""
     how = f"{bars}Each small dot is one trial; rejected trials are crosses."
-    return Section("Charts", (*found, Paragraph(how, Tone.SOFT, of_charts=True)), anchor="charts")
+    blocks: list[Block] = [*found, Paragraph(how, Tone.SOFT, of_charts=True)]
+    constant = _constant(report, [name for name in report.extracted if report.is_same(name)])
+    if constant:
+        same = words.listed(
+            [f"{report.indicator(it).label or it} {constant[it]}" for it in constant]
+        )
+        blocks.append(Paragraph(f"The same in all cells, and not drawn: {same}.", Tone.SOFT))
+    return Section("Charts", tuple(blocks), anchor="charts")
 
 
 def confidence(findings: Findings, names: Iterable[str] | None = None) -> str:
@@ -258,7 +322,7 @@ def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = Fals
     if not known:
         return ""
     numbers = [cell for column in columns for cell in column.cells if isinstance(cell, Number)]
-    marks = {mark for cell in numbers for mark in cell.mark}
+    marks = _marks_in(columns)
     parts = [f"medians, ± half the {known} interval"]
     if any(cell.is_skewed for cell in numbers):
         parts = [f"medians, ± half the {known} interval or (low to high)"]
@@ -268,7 +332,7 @@ def _legend(findings: Findings, columns: Sequence[Column], *, terse: bool = Fals
     wider = _wider_brackets(findings, columns)
     if wider and not (terse and marks):
         parts.append(wider)
-    parts += [words for mark, words in _MARKS.items() if mark in marks]
+    parts += marks
     if terse and (left_out := _latency_left_out(findings, columns)):
         parts.append(f"no room for {left_out}")
     return "; ".join(parts)
@@ -298,6 +362,13 @@ def _apart(findings: Findings, columns: Sequence[Column]) -> str:
     if not _by_blocks(findings, {column.name for column in columns}):
         return ""
     return "speed-ups compare neighbouring trials, not these medians"
+
+
+def _least_legend(findings: Findings, columns: Sequence[Column], *, apart: bool) -> str:
+    """What the marks of these columns mean, and ``apart``: that speed-ups are not the ratios of the
+    medians. A mark without its meaning is not shown."""
+    found = [_apart(findings, columns)] if apart else []
+    return "; ".join(filter(None, [*found, *_marks_in(columns)]))
 
 
 def _by_blocks(findings: Findings, shown: Collection[str]) -> bool:
@@ -404,11 +475,12 @@ def _indicators(findings: Findings) -> list[Column]:
             name not in told,
         ),
     )
+    percentiles = _percentiles(names)
     for name in names:
         info = findings.indicator(name)
         label = info.label or name
         short = label.replace("involuntary", "invol.").replace("voluntary", "vol.")
-        short = _OF_ONE.sub(r"\1, ", short)
+        short = percentiles.get(name) or _OF_ONE.sub(r"\1, ", short)
         make = partial(_entries, findings.cells, name, info.unit, findings.primary)
         is_filled = any(name in cell.indicators for cell in findings.cells)
         columns.append(
@@ -422,9 +494,19 @@ def _indicators(findings: Findings) -> list[Column]:
                 wanted=worth.index(name),
                 is_filled=is_filled,
                 kind="latency" if is_latency(name) else "",
+                below=_BELOW if is_latency(name) else 0,
             )
         )
     return columns
+
+
+def _percentiles(names: Sequence[str]) -> dict[str, str]:
+    """``p99`` for the heading of a latency; none where two of them have the same percentile."""
+    found = {
+        name: match[1] for name in names if is_latency(name) if (match := _PERCENTILE.search(name))
+    }
+    several = Counter(found.values())
+    return {name: percentile for name, percentile in found.items() if several[percentile] == 1}
 
 
 def _is_told(findings: Findings, name: str) -> bool:

@@ -298,7 +298,7 @@ def _table(explanation: Explanation) -> Table:
                    short="queue", wanted=2),
             Column("blocked", [_blocked(cell) for cell in cells], Role.NUMBER, wanted=1),
             Column("where it goes", [bar_of(cell.shares) for cell in cells], Role.BAR, wanted=4,
-                   detail=Detail.BRIEF),
+                   detail=Detail.BRIEF, below=len(cells)),
             Column("cause", [named_cause(cell) for cell in cells]),
         ),
         title="One row a cell.",

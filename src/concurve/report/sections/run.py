@@ -227,6 +227,8 @@ def brief_run_document(
     first; where they are not given, ``explanation`` does. ``outputs`` has what programs had written
     that failed; ``named`` are the figures that are listed where they are a topic, by default
     all."""
+    if set(topics) == {Topic.FIGURES}:
+        return _figures_alone(findings, named)
     limits = limits or overview.limited(findings, explanation)
 
     def made(room: overview.Room) -> Document:
@@ -240,6 +242,15 @@ def brief_run_document(
         shorter = msgspec.structs.replace(made(room), shorter=shorter)
     assert shorter is not None
     return shorter
+
+
+def _figures_alone(findings: Findings, named: Collection[str]) -> Document:
+    """The list of figures under one line: who asks for it has seen the answer."""
+    run = findings.run
+    took = fmt.count(run.trials, "trial")
+    of = f"Figures of {run.study} · {run.id} · {took}"
+    title = of if run.state == "complete" else f"{of} · {run.state}"
+    return Document(title=title, blocks=(figures.every(findings, named),), version=run.version)
 
 
 #: The reason of a cell that got no more trials for want of time.
