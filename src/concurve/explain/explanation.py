@@ -41,6 +41,7 @@ from concurve.explain.sentences import (
     reason,
     sentence,
     spent,
+    spins_most,
 )
 from concurve.explain.sites import (
     of_the_program,
@@ -404,6 +405,7 @@ def _cell(
         reason="" if is_withheld else reason(_levels(cell, findings), verdict),
         remedy="" if is_withheld else verdict.remedy or of_start_and_end(verdict, weight.runner_up),
         spent="" if is_withheld else spent(own, verdict),
+        spun=spins_most(own, base, verdict) if serving and not is_withheld else "",
         server_cpu=own.server_cpu,
         ideal=above_ideal(cell, base_cell, own, base)
         or less_possible(cell, base_cell, own, base)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, excess
-from concurve.explain.causes import LOSS_MIN
-from concurve.explain.computing import SPINNING
+from concurve.explain.causes import CPU_LOSS_MIN, LOSS_MIN
+from concurve.explain.computing import SPINNING, served_spinning_words
 from concurve.explain.hot import most_spent
 from concurve.explain.lock_ceiling import lock_held
 from concurve.explain.losses import Loss, known_parts, loss_of, undivided_loss
@@ -172,6 +172,19 @@ def spent(own: Breakdown, verdict: Verdict) -> str:
         return f"{said}, {of_it}it in {where.place}." if where is not None else f"{said}."
     is_limit = verdict.cause != "contamination"
     return f"{of_it}the CPU time is in {where.place}." if where and is_limit else ""
+
+
+def spins_most(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
+    """That threads of a server spin, and where, where that takes most of the CPU time that an
+    operation costs more; else empty."""
+    if base is None or verdict.cause != "cpu":
+        return ""
+    more = own.mean("cpu") - base.mean("cpu")
+    spinning = sum(own.mean(name) - base.mean(name) for name in SPINNING)
+    if more < CPU_LOSS_MIN * base.mean("cpu") or spinning <= EXPLAINS * more:
+        return ""
+    said = served_spinning_words(own)
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _interval(figure: Estimate, words: Callable[[float], str]) -> str:

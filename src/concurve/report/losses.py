@@ -277,8 +277,8 @@ class Extra(NamedTuple):
     of: str
 
 
-#: From this ratio of the thread times on, the ratio is told and not the difference.
-_RATIO_TOLD_MIN = 2.0
+#: From this ratio of two times on, the ratio is told and not the difference.
+RATIO_TOLD_MIN = 2.0
 
 
 def extra_of(cell: CellExplanation, *, is_said: bool = False) -> Extra | None:
@@ -296,7 +296,7 @@ def extra_of(cell: CellExplanation, *, is_said: bool = False) -> Extra | None:
     if own is None or more is None or not 0 < more.value < own.value:
         return Extra(f"{begin} more thread time than with {where}; ", "of that")
     ratio = own.value / (own.value - more.value)
-    if ratio < _RATIO_TOLD_MIN:
+    if ratio < RATIO_TOLD_MIN:
         more_of_it = f"{percent(ratio - 1)} more thread time than with {where}"
         return Extra(f"{begin} {more_of_it}; ", "of that")
     return Extra(f"{begin} {ratio:.1f} × the thread time of {where}; ", "of the extra")
