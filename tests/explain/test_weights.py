@@ -10,9 +10,9 @@ import pytest
 from concurve.estimate import Estimate
 from concurve.explain import sentences, weights
 from concurve.explain.accounts import OtherRole
-from concurve.explain.breakdown import Breakdown
+from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.losses import whole_excess
+from concurve.explain.losses import known_parts, seeming_part, whole_excess
 from concurve.explain.sentences import (
     above_ideal,
     less_possible,
@@ -265,6 +265,35 @@ def test_of_a_loss_without_a_cause_its_known_parts_are_said() -> None:
     assert parts_without_cause(no_loss, BASE, nothing) == ""
     alone = several._replace(accounts=several.accounts[:1])
     assert parts_without_cause(alone, BASE, nothing) == "", "one trial tells no noise"
+
+
+def test_of_a_loss_without_a_cause_the_greatest_part_goes_first_though_it_is_not_sure() -> None:
+    """Who reads the table sees that more CPU time is most of it: the sentence may not leave it out
+    because trials differ in it."""
+    own = of_costs(0.43, 0.91, queue=0.15)
+    part = seeming_part(own, BASE)
+    assert part is not None and part[0] == "cpu"
+    assert [name for name, _ in known_parts(own, BASE)] == ["queue"]
+    said = parts_without_cause(own, BASE, Verdict("none", ""))
+    assert re.fullmatch(
+        r"No single cause: more CPU time per operation is \d+ % \(not sure\) of the lost speed-up, "
+        r"waiting for a CPU \d+ %\.",
+        said,
+    )
+    several = cell(2, [worker(0.6, queue=0.2, other=0.2)] * 2 + [joining()], wall=0.85)
+    assert seeming_part(several, BASE) is None, "all are sure"
+
+
+def of_costs(*costs: float, queue: float) -> Breakdown:
+    """Trials of two workers that take so many seconds of CPU time each, four of each cost."""
+    accounts = []
+    for cpu in costs:
+        wall = cpu + queue
+        working = [worker(cpu / wall, queue=queue / wall)] * 2
+        accounts += cell(2, [*working, joining()], wall=wall).accounts[:4]
+    found = breakdown(accounts)
+    assert found is not None
+    return found
 
 
 def test_a_part_that_could_be_a_cause_has_its_interval_where_it_may_be_too_small_for_one(

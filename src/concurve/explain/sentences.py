@@ -11,7 +11,7 @@ from concurve.explain.causes import CPU_LOSS_MIN, LOSS_MIN
 from concurve.explain.computing import SPINNING, served_spinning_words
 from concurve.explain.hot import most_spent
 from concurve.explain.lock_ceiling import lock_held
-from concurve.explain.losses import Loss, known_parts, loss_of, undivided_loss
+from concurve.explain.losses import Loss, known_parts, loss_of, seeming_part, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Case, Verdict
 from concurve.explain.weights import MAIN_MIN
@@ -206,16 +206,19 @@ def parts_without_cause(own: Breakdown, base: Breakdown | None, verdict: Verdict
 
 
 def _parts_told(own: Breakdown, base: Breakdown) -> str:
-    """The parts of a loss that are beyond their noise, as a sentence; empty where none is."""
-    found = known_parts(own, base)[:_PARTS_TOLD]
-    if not found:
+    """The parts of a loss that are beyond their noise, as a sentence; empty where none is. A
+    greater one goes first, though it is within its noise."""
+    shares = [(name, _part_share(share)) for name, share in known_parts(own, base)]
+    if not shares:
         return ""
-    (name, share), *others = found
+    if (greater := seeming_part(own, base)) is not None:
+        shares.insert(0, (greater[0], f"{percent(greater[1].value)} (not sure)"))
+    (name, part), *others = shares[:_PARTS_TOLD]
     whole = "the extra time per operation" if loss_of(own, base) is None else "the lost speed-up"
-    first = f"{_LOST_PARTS[name]} is {_part_share(share)} of {whole}"
+    first = f"{_LOST_PARTS[name]} is {part} of {whole}"
     if not others:
         return f"{first[:1].upper()}{first[1:]}, and its cause is not known."
-    rest = listed([f"{_LOST_PARTS[name]} {_part_share(share)}" for name, share in others])
+    rest = listed([f"{_LOST_PARTS[name]} {part}" for name, part in others])
     return f"No single cause: {first}, {rest}."
 
 
