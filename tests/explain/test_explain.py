@@ -786,7 +786,7 @@ def test_few_sampled_waits_show_a_lock_where_all_of_them_are_at_one(
 def test_a_small_part_is_no_cause_beside_a_greater_one_that_is_not_told_apart() -> None:
     """Two in a hundred waits at pipes are not the limit where a quarter is at futexes: of a pool
     whose workers may wait for a lock or for work."""
-    feeder = thread(0.1, pipe=0.9, name="feeder", switches=9000)
+    feeder = thread(0.05, pipe=0.95, name="feeder", switches=9000)
     base = of([thread(0.99), feeder])
     own = of([*[thread(0.72, futex=0.25, pipe=0.03)] * 2, feeder], 1500, words=[(50, 2)])
     said = outweighed(Case(own, base, False), cause_of(own, base))

@@ -492,12 +492,23 @@ def _shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
     return "Other processes cannot have made them wait so long"
 
 
+#: What goroutines wait for that wait for nothing of Go's library, as records name it.
+_OF_RUNTIME = "other"
+
+
 def _stacks(cell: Breakdown, sites: tuple[WaitSite, ...]) -> tuple[BlockedStack, ...]:
     """Where the blocked time went; empty without samples."""
     if not cell.sampled:
         return ()
     unknown = sum(account.sites.unknown for account in cell.accounts if account.sites)
-    return blocked_stacks(sites, {kind: cell.mean(kind) for kind in KINDS}, unknown)
+    by_kind = {kind: cell.mean(kind) for kind in KINDS}
+    if cell.is_go:
+        # Who waits as the runtime says, for its collector for example, waits for no lock.
+        sites = tuple(site for site in sites if site.primitive != _OF_RUNTIME)
+        if not sites:
+            by_kind["in Go's runtime"] = by_kind.pop("futex")
+            unknown = 0
+    return blocked_stacks(sites, by_kind, unknown)
 
 
 def _quiet_verdict(

@@ -10,7 +10,7 @@ from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import CPU_LOSS_MIN, LOSS_MIN
 from concurve.explain.computing import SPINNING, served_spinning_words
 from concurve.explain.hot import most_spent
-from concurve.explain.lock_ceiling import lock_held
+from concurve.explain.lock_ceiling import lock_held, waits_in_go
 from concurve.explain.losses import Loss, known_parts, loss_of, seeming_part, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Case, Verdict
@@ -139,6 +139,14 @@ def less_possible(
 def lock_allows(base_cell: CellFindings, cell: CellFindings, case: Case, verdict: Verdict) -> str:
     """How much speed-up a lock allows at most, by the time for which it is held at least; empty
     where the evidence does not tell, and where that is more than the workers promise."""
+    if waiting := waits_in_go(case, verdict):
+        which = listed(
+            [it for it, of in cell.parameters.items() if base_cell.parameters.get(it) != of]
+        )
+        return (
+            f"If that is one lock, it is nearly always taken, as {waiting:.1f} goroutines wait for "
+            f"it on the average: more {which} gain next to nothing."
+        )
     held = lock_held(case, verdict)
     level = case.cell.level
     if held is None or held.low is None or level is None or 1 / held.low > level:
@@ -265,6 +273,8 @@ REASON_CHARS = 108
 
 #: What makes a reason long, and tells nothing that it needs: the last of these goes first.
 _ASIDES = re.compile(r" \([^()]*\)(?=[,.;:]|$| and )")
+#: How many threads a kind has: of less use than how much of the CPUs it or the load used.
+_THREADS_OF_KIND = re.compile(r" in \d+ (?:threads|processes)(?=[,)])")
 _COST = re.compile(r", at [\d.]+ × the CPU time")
 _SHARE = re.compile(r"([\d.]+ %) of it ")
 #: What goes before what other processes did.
@@ -283,6 +293,8 @@ def reason(where: str, verdict: Verdict) -> str:
     said = _of_an_operation(said)
     if where:
         said = f"With {where} {said}"
+    if len(said) > REASON_CHARS:
+        said = _THREADS_OF_KIND.sub("", said)
     while len(said) > REASON_CHARS and (asides := list(_ASIDES.finditer(said))):
         said = said[: asides[-1].start()] + said[asides[-1].end() :]
     while len(said) > REASON_CHARS and ", " in said:

@@ -522,8 +522,9 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph, told: Told)
     elif told is not Told.CAUSE:
         told_of = _without_condition(limit).cell
         first = f"{_lower(_causes(cell))} {told_of.reason or _begin(told_of)}."
-        cost = spent(cell) if told is Told.COST else ""
-        told_too = (first, _spun(cell), cost, cell.place, _beyond(limit, is_short=True))
+        is_told = told is Told.COST
+        cost, ideal = (spent(cell), cell.ideal) if is_told else ("", "")
+        told_too = (first, _spun(cell), cost, cell.place, ideal, _beyond(limit, is_short=True))
         text = " ".join(filter(None, told_too))
     else:
         setting = fmt.setting(_own_levels(findings, limit))
