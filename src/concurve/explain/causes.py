@@ -197,7 +197,7 @@ class _Candidate(NamedTuple):
 
 def _by_excess(case: Case, base: Breakdown) -> Verdict | None:
     """The greatest excess that is significant; ``None`` if none is."""
-    doubts = []
+    doubts: list[Verdict] = []
     unknown = untold = 0.0
     for judge, amount, verdict in _significant(case, base):
         if verdict is None:

@@ -632,9 +632,11 @@ def _notes(
         )
     idle = max(cell.accounts[0].idle for cell in breakdowns.values())
     if idle:
+        is_jvm = any(cell.accounts[0].is_jvm for cell in breakdowns.values())
+        own = ", among them the JVM's own (compilers, collector)" if is_jvm else ""
         notes.append(
             f"Not counted: up to {words.count(idle, 'thread')} in a trial that only started "
-            "others, or ran for less than a tenth as long as the busiest."
+            f"others, or ran for less than a tenth as long as the busiest{own}."
         )
     doubted = sum(reject.used for reject in findings.rejects) - set_aside
     for count, what in (
@@ -685,11 +687,27 @@ def _of_speedups(
             f'A speed-up "by mean times" is that of the phase `{MEASURE_PHASE}`, as the causes '
             "are. concurve show compares the times of whole runs: its speed-up differs."
         )
+    if any(_wait_by_turns(cell, breakdowns) for cell in divided):
+        yield (
+            "Of more workers than CPUs, the ideal already contains that they wait for a CPU by "
+            "turns: the column `queue` has that time, `for a CPU` only what is lost beyond it."
+        )
     if any(cell.by_means for cell in divided):
         yield (
             'A speed-up "by mean times" is the ratio of the mean times of all trials, so that its '
             "parts add up. concurve show compares the trials of each block: its speed-up differs."
         )
+
+
+#: A smaller share of the thread time in run queues needs no word.
+_BY_TURNS_MIN = 0.25
+
+
+def _wait_by_turns(cell: CellExplanation, breakdowns: Mapping[int, Breakdown]) -> bool:
+    """Do more workers than CPUs wait for these for much of their time?"""
+    side = breakdowns[cell.index]
+    is_more = side.level is not None and side.cpus is not None and side.level > side.cpus
+    return is_more and cell.shares.get("run_queue", 0.0) >= _BY_TURNS_MIN
 
 
 def _are_marked(sides: Iterable[Breakdown], which: Callable[[Iterable[object]], bool]) -> bool:

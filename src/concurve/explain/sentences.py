@@ -34,7 +34,7 @@ _LOST_PARTS = _LOST | {
     "queue": "waiting for a CPU",
     "waiting": "waiting (locks, I/O)",
     "cpu": "more CPU time per operation",
-    "helping": "less help by other threads",
+    "helping": "less help from other threads",
 }
 #: Of more parts of a loss without a cause the greatest are told.
 _PARTS_TOLD = 3
