@@ -20,8 +20,10 @@ from concurve.explain.others import (
     outside_processes,
 )
 from concurve.explain.threads import dispatcher_of
-from concurve.explain.verdict import Verdict
+from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import lock_places
+from concurve.explain.weights import outweighed
+from concurve.findings.explanation import Cause
 from concurve.readings.operations import Asked
 from concurve.wire.record import (
     MachineRecord,
@@ -763,6 +765,32 @@ def test_a_place_that_another_cell_shows_to_be_a_lock_is_one_with_few_samples_to
     assert cause_of(few._replace(lock_places=lock_places(many)), base).cause == "lock"
     work = [waited_at("SimpleQueue.get", 9)]
     assert lock_places(work) == lock_places([waited_at("SemLock.__enter__", 1)]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("at_lock", "elsewhere", "cause"),
+    [(5, 0, "lock"), (4, 0, "none"), (4, 1, "none")],
+)
+def test_few_sampled_waits_show_a_lock_where_all_of_them_are_at_one(
+    at_lock: int, elsewhere: int, cause: Cause
+) -> None:
+    """Of each short trial one wait is sampled: five of five are no chance."""
+    base = of([thread(0.99), thread(0.1, pipe=0.9, name="feeder", switches=9000)])
+    lock, queue = (waited_at(it, 1) for it in ("SemLock.__enter__", "SimpleQueue.get"))
+    found = [*[lock] * at_lock, *[queue] * elsewhere, *[None] * 5]
+    own = fed()
+    accounts = (it._replace(sites=of) for it, of in zip(own.accounts, found, strict=False))
+    assert cause_of(own._replace(accounts=tuple(accounts)), base).cause == cause
+
+
+def test_a_small_part_is_no_cause_beside_a_greater_one_that_is_not_told_apart() -> None:
+    """Two in a hundred waits at pipes are not the limit where a quarter is at futexes: of a pool
+    whose workers may wait for a lock or for work."""
+    feeder = thread(0.05, pipe=0.95, name="feeder", switches=9000)
+    base = of([thread(0.99), feeder])
+    own = of([*[thread(0.72, futex=0.25, pipe=0.03)] * 2, feeder], 1500, words=[(50, 2)])
+    said = outweighed(Case(own, base, False), cause_of(own, base))
+    assert "for a lock or for work" in said.words and said.either_way
 
 
 def test_a_lock_behind_a_queue_that_is_full() -> None:

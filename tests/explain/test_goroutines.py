@@ -8,9 +8,16 @@ import pytest
 
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.causes import cause_of
-from concurve.wire.record import Runtime
+from concurve.explain.explanation import _stacks
+from concurve.explain.lock_ceiling import waits_in_go
+from concurve.explain.sentences import lock_allows
+from concurve.explain.sites import sites_of
+from concurve.explain.verdict import Case
+from concurve.store import Store
+from concurve.wire.record import Runtime, SiteRecord, SitesRecord
 from tests.explain.test_losses import FIRST, cell, lost, worker
 from tests.helpers.explaining import Thread, thread
+from tests.helpers.made import made_run
 
 
 def runtime(running: float, collecting: float = 0.0, **waiting: float) -> Runtime:
@@ -48,6 +55,48 @@ def test_goroutines_that_fight_for_a_mutex_are_a_lock() -> None:
     own = go(2, (0.8, 0.8), wall=1.1, runtime=runtime(1.4, lock=0.6, group=1))
     said = cause_of(own, BASE)
     assert said.cause == "lock" and "0.6 goroutines wait for a sync.Mutex" in said.words
+
+
+@pytest.mark.parametrize(
+    ("waiting", "at", "is_told"),
+    [(12.6, [60], True), (12.6, [40, 30], False), (12.6, [1], False), (1.4, [60], False)],
+)
+def test_more_processors_gain_nothing_where_a_mutex_is_hardly_ever_free(
+    waiting: float, at: list[int], is_told: bool
+) -> None:
+    """Sixteen requests of which twelve wait at one place; not at two, or by few samples."""
+    sites = mutexes(*at)
+    own = go(2, (0.8, 0.8), wall=1.1, runtime=runtime(1.4, lock=waiting), sites=sites)
+    found = cause_of(own, BASE)
+    assert found.cause == "lock"
+    case = Case(own, BASE, True)
+    assert (waits_in_go(case, found) > 0) is is_told
+    made = made_run(Store(), lambda n: 1.0, threads=(1, 2))
+    said = lock_allows(made.cells[0], made.cells[1], case, found)
+    assert said.endswith("on the average: more threads gain next to nothing.") is is_told
+    assert waits_in_go(Case(own, None, True), found) == 0, "a base is compared with nothing"
+
+
+def mutexes(*readings: int, primitive: str = "mutex") -> SitesRecord:
+    """Waits at places in the lines 1, 2 and so on."""
+    listed = tuple(
+        SiteRecord(
+            primitive=primitive, call="sync.Mutex.Lock", module="/srv", offset="0x1", found="cfi",
+            readings=seen, threads=4, function="main.work", operation="sync.(*Mutex).Lock", line=at,
+        )
+        for at, seen in enumerate(readings, 1)
+    )  # fmt: skip
+    return SitesRecord(readings=sum(readings), listed=listed)
+
+
+def test_blocked_time_of_a_go_program_without_locks_is_not_drawn_as_locks() -> None:
+    """Its threads wait in the runtime, and so do goroutines that it holds up to collect."""
+    for primitive, root in (("other", "in Go's runtime"), ("mutex", "locks")):
+        made = mutexes(30, primitive=primitive)
+        waits = [worker(0.5, futex=0.5)] * 2
+        own = cell(2, waits, runtime=runtime(1.0, calls=2.0), sites=made)
+        roots = {stack.frames[0] for stack in _stacks(own, sites_of([made]))}
+        assert root in roots and len(roots & {"in Go's runtime", "locks"}) == 1
 
 
 @pytest.mark.parametrize("level", [1, 2])

@@ -28,7 +28,7 @@ from concurve.explain.hot import (
     spun,
 )
 from concurve.explain.losses import loss_of
-from concurve.explain.sentences import spent
+from concurve.explain.sentences import spent, spins_most
 from concurve.explain.stations import Serving, Station
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import weigh
@@ -422,7 +422,7 @@ def test_threads_of_a_server_that_spin_for_requests_are_cpu_time() -> None:
     )
 
 
-@pytest.mark.parametrize(("waiting", "is_told"), [(0.35, True), (0.2, False)])
+@pytest.mark.parametrize(("waiting", "is_told"), [(0.8, True), (0.35, True), (0.2, False)])
 def test_spinning_that_is_seen_in_part_explains_what_a_request_costs_more(
     waiting: float, is_told: bool
 ) -> None:
@@ -430,6 +430,8 @@ def test_spinning_that_is_seen_in_part_explains_what_a_request_costs_more(
     said = cause_of(served(1, waiting), SERVED_BASE, True)
     assert ("threads spin while they wait for others" in said.words) is is_told
     assert (said.cause == "coherency") is not is_told
+    is_most = spins_most(served(1, waiting), SERVED_BASE, said) != ""
+    assert is_most is (waiting == 0.8)
     full = cause_of(served(2, waiting, busy=0.55), SERVED_BASE, True)
     assert (full.cause, full.limit) == ("cpu", "CPUs")
     assert ("threads spin while they wait for others" in full.words) is is_told

@@ -52,6 +52,16 @@ def test_a_reason_is_the_first_clause_of_the_evidence(verdict: Verdict, said: st
     assert len(said) <= REASON_CHARS
 
 
+def test_a_long_reason_keeps_what_server_and_load_used() -> None:
+    """How many threads the server has goes first: without its figure, the load is not known."""
+    used = "the 2 CPUs are used up, by the server (web 1.80 in 8 threads) and its load (0.15)"
+    said = reason("procs=4 variant=unlocked", Verdict("cpu", used, limit="CPUs"))
+    assert said == (
+        "With procs=4 variant=unlocked the 2 CPUs are used up, by the server (web 1.80) and its "
+        "load (0.15)"
+    )
+
+
 def test_what_else_the_cause_may_be_stays_however_long_the_reason_is() -> None:
     words = "92 % of it waiting for the client, or inside for a lock (in poll or epoll)"
     said = reason(

@@ -163,4 +163,4 @@ def test_stacks_of_wake_ups_have_the_time_of_these() -> None:
     places = [place("epoll_wait", "LockTuple"), place("futex", "XLogFlush")]
     stacks = blocked_stacks(places, {"futex": 10.0, "wake_up": 30.0}, 0)
     found = {stack.frames: stack.ns for stack in stacks}
-    assert found == {("wake-ups from inside", "LockTuple"): 30.0, ("locks", "XLogFlush"): 10.0}
+    assert found == {("waiting to be woken", "LockTuple"): 30.0, ("locks", "XLogFlush"): 10.0}

@@ -269,6 +269,15 @@ def test_a_server_that_bound_itself_to_some_cpus_may_use_only_these() -> None:
     assert ends[every] == ends[None] == (2, 2, None), "as far as is known"
 
 
+def test_a_server_whose_thread_has_that_name_is_named_once() -> None:
+    sides = role("target", 0.75, {"server": 0.75}, (0,)), role("load", 0.2, {"wrk": 0.2}, (0,))
+    found = serving_of(trial(*sides), "target", ["load"])
+    assert found is not None
+    limit = limit_of([found._replace(together=1)])
+    assert limit is not None
+    assert limit.words == "the CPU is used up, by the server (0.75) and its load (0.20)"
+
+
 def test_without_a_phase_or_its_cpu_time_nothing_is_said() -> None:
     server, load = role("target", 1.0, {"worker": 1.0}, (0,)), role("load", 1.0, {}, (0,))
     bare = msgspec.structs.replace(server, phases=())

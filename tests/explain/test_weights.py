@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from concurve.estimate import Estimate
-from concurve.explain import sentences, weights
-from concurve.explain.accounts import OtherRole
-from concurve.explain.breakdown import Breakdown
+from concurve.explain import explanation, sentences, weights
+from concurve.explain.accounts import Account, OtherRole
+from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.losses import whole_excess
+from concurve.explain.losses import known_parts, seeming_part, whole_excess
 from concurve.explain.sentences import (
     above_ideal,
     less_possible,
@@ -23,6 +23,7 @@ from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.findings.cells import CellFindings
 from concurve.findings.explanation import NO_LOSS, CellExplanation, RunnerUp
+from concurve.report.losses import next_lost
 from concurve.report.sections.limits import certainty, share_of_loss
 from concurve.store import Store
 from tests.explain.test_losses import BASE, cell, joining, worker
@@ -191,7 +192,7 @@ def test_a_part_that_explains_little_of_a_loss_is_not_its_cause() -> None:
     own = Case(cell(2, [*waits, joining()], wall=0.54, rss=100 << 20), BASE, False)
     lock = Verdict("lock", "1 % of it blocked on futexes", parts=("futex",))
     said = outweighed(own, lock)
-    assert said.cause == "none" and "of the loss, and no cause was found" in said.words
+    assert said.cause == "none" and "of the loss, too little to be its cause" in said.words
 
 
 def test_the_thread_time_of_a_server_that_serves_more_is_no_loss() -> None:
@@ -267,6 +268,35 @@ def test_of_a_loss_without_a_cause_its_known_parts_are_said() -> None:
     assert parts_without_cause(alone, BASE, nothing) == "", "one trial tells no noise"
 
 
+def test_of_a_loss_without_a_cause_the_greatest_part_goes_first_though_it_is_not_sure() -> None:
+    """Who reads the table sees that more CPU time is most of it: the sentence may not leave it out
+    because trials differ in it."""
+    own = of_costs(0.43, 0.91, queue=0.15)
+    part = seeming_part(own, BASE)
+    assert part is not None and part[0] == "cpu"
+    assert [name for name, _ in known_parts(own, BASE)] == ["queue"]
+    said = parts_without_cause(own, BASE, Verdict("none", ""))
+    assert re.fullmatch(
+        r"No single cause: more CPU time per operation is \d+ % \(not sure\) of the lost speed-up, "
+        r"waiting for a CPU \d+ %\.",
+        said,
+    )
+    several = cell(2, [worker(0.6, queue=0.2, other=0.2)] * 2 + [joining()], wall=0.85)
+    assert seeming_part(several, BASE) is None, "all are sure"
+
+
+def of_costs(*costs: float, queue: float) -> Breakdown:
+    """Trials of two workers that take so many seconds of CPU time each, four of each cost."""
+    accounts: list[Account] = []
+    for cpu in costs:
+        wall = cpu + queue
+        working = [worker(cpu / wall, queue=queue / wall)] * 2
+        accounts += cell(2, [*working, joining()], wall=wall).accounts[:4]
+    found = breakdown(accounts)
+    assert found is not None
+    return found
+
+
 def test_a_part_that_could_be_a_cause_has_its_interval_where_it_may_be_too_small_for_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -283,8 +313,36 @@ def test_a_part_that_could_be_a_cause_has_its_interval_where_it_may_be_too_small
     )
 
 
+@pytest.mark.parametrize(
+    ("is_jvm", "said"),
+    [
+        (True, "less help from the JVM's compilers and collector, 21 %"),
+        (False, "less help from other threads, 21 %"),
+    ],
+)
+def test_less_help_says_whose_it_was(is_jvm: bool, said: str) -> None:
+    second = RunnerUp("none", Estimate(value=0.21, low=0.2, high=0.22, n=5), parts=("helping",))
+    own = CellExplanation(parameters={}, cause="serial", evidence="", is_jvm=is_jvm)
+    assert next_lost(own, second) == said
+
+
+@pytest.mark.parametrize(
+    ("level", "queue", "is_told"), [(4, 0.5, True), (4, 0.1, False), (2, 0.5, False)]
+)
+def test_waits_by_turns_of_more_workers_than_cpus_are_told_to_be_in_the_ideal(
+    level: int, queue: float, is_told: bool
+) -> None:
+    """Half of their time is in run queues, and the table has hardly anything lost to that."""
+    own = cell(level, [worker(1 - queue, queue=queue)] * level + [joining()])
+    shares = {"cpu": 1 - queue, "run_queue": queue}
+    found = CellExplanation(parameters={}, cause="cpu", evidence="", shares=shares)
+    assert explanation._wait_by_turns(found, {0: own}) is is_told
+
+
 def test_an_interval_that_shows_one_number_is_that_number() -> None:
     assert share_of_loss(Estimate(value=1.0, low=1.0, high=1.0, n=5)) == "100 %"
+    wide = Estimate(value=0.53, low=0.34, high=1.0, n=5)
+    assert share_of_loss(wide) == "at least 34 %", "of 53 % little is known"
     assert share_of_loss(Estimate(value=0.98, low=0.9, high=1.0, n=5)) == "98 % [90 %, 100 %]"
 
 

@@ -681,54 +681,99 @@ def test_the_setting_to_use_is_explained_before_the_greatest() -> None:
     assert said_of(made, used_up, greatest) == "the CPUs. With threads=2 it is so."
 
 
-def test_where_nothing_is_known_of_the_setting_to_use_the_greatest_is_told() -> None:
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (("none", {"parts": "No single cause."}), "not found. With n=2 an operation takes 1.7 × "
+         "the thread time of n=1. No single cause."),
+        (("in doubt", {"doubt": "so it was"}), "no cause is named: so it was."),
+        (("serial", {"few": "2"}), "it cannot be said: too few trials are in (2)."),
+        (("contamination", {}), "other processes on the machine. With threads=2 it is so."),
+    ],
+)  # fmt: skip
+def test_the_limit_of_the_greatest_does_not_stand_for_that_of_the_setting_to_use(
+    own: tuple[Cause, dict[str, Any]], said: str
+) -> None:
+    """Who is told to use 2 reads first that the limit of 2 is not known."""
     made, greatest = recommending_two(), of_threads(4, "lock")
-    unknown = (of_threads(2, "none"), of_threads(2, "in doubt"), of_threads(2, "serial", few="2"))
-    for other in (*unknown, of_threads(2, "contamination")):
-        assert said_of(made, other, greatest).startswith("locks. With threads=4")
+    cause, more = own
+    cell = of_threads(2, cause, **more)
+    assert said_of(made, cell, greatest) == f"{said} With threads=4: locks."
+    limits = limits_told(made, explanation_of(made, (cell, greatest)))
+    for room in (ROOMS[0], ROOMS[-1]):
+        assert "With threads=4: locks." in str(answers(made, limits, room))
+    assert "With threads=4: locks." in str(with_limits(made, limits))
+
+
+def test_of_a_base_of_which_nothing_is_known_the_greatest_is_told() -> None:
+    made = made_run(Store(), float, threads=(1, 4), cv=0.001)
+    greatest = of_threads(4, "lock", index=1)
+    for base in (of_threads(1, "none"), of_threads(1, "cpu", "main", few="2")):
+        assert said_of(made, base, greatest).startswith("locks. With threads=4")
+
+
+def test_where_hardly_anything_is_lost_the_greatest_follows() -> None:
+    made, greatest = recommending_two(), of_threads(4, "lock")
     nothing = of_threads(2, "none", speedup=1.98, speedup_possible=2.0)
     assert said_of(made, nothing, greatest) == (
         "nothing yet. Hardly any speed-up is lost. With threads=4: locks."
     )
 
 
-def test_what_keeps_more_from_helping_comes_before_what_a_base_uses_up() -> None:
-    """Who reads that one thread is busy gives the server more, which the run has tried."""
+def test_what_keeps_more_from_helping_follows_what_a_base_uses_up() -> None:
+    """Who reads that one thread is busy would give the server more, which the run has tried: the
+    line says so, after the limit of the setting to use."""
     made = made_run(Store(), float, threads=(1, 4), cv=0.001)
     best = made.best_overall
     assert best is not None and best.recommended == {"threads": 1}
     greatest = msgspec.structs.replace(of_threads(4, "lock", place="It is m."), index=1)
     busy = of_threads(1, "cpu", "main")
-    after = "With threads=1 the limit is one busy thread (main), and greater levels gain nothing."
-    assert said_of(made, busy, greatest) == f"locks. With threads=4 it is so. It is m. {after}"
-    assert said_of(made, of_threads(1, "none"), greatest).startswith("locks. With threads=4")
+    after = "More does not help: with threads=4 the limit is locks. It is m."
+    first = "one busy thread (main). With threads=1 it is so."
+    assert said_of(made, busy, greatest) == f"{first} {after}"
     limits = limits_told(made, explanation_of(made, (busy, greatest)))
     short = answers(made, limits, ROOMS[-1])
-    assert short is not None and f"locks, with threads=4. It is m. {after}" in str(short)
+    assert short is not None and f"one busy thread (main), with threads=1. {after}" in str(short)
     (page,) = (it for it in walk(with_limits(made, limits).blocks)
-               if isinstance(it, Paragraph) and it.lead == "Locks.")  # fmt: skip
+               if isinstance(it, Paragraph) and it.lead == "One busy thread (main).")  # fmt: skip
     assert page.text.endswith(after)
     told = of_threads(1, "cpu", "GOMAXPROCS")
-    assert "With threads=1 the limit is GOMAXPROCS, and " in said_of(made, told, greatest)
+    assert said_of(made, told, greatest) == f"GOMAXPROCS. With threads=1 it is so. {after}"
     other = of_threads(1, "cpu", "CPUs")
-    assert said_of(made, other, greatest) == (
-        "the CPUs. With threads=1 it is so. More does not help: with threads=4 the limit is "
-        "locks. It is m."
-    )
+    assert said_of(made, other, greatest) == f"the CPUs. With threads=1 it is so. {after}"
+
+
+SPUN = "Threads spin while they wait for others: 67 % of the CPU time, in loop (server)."
+COSTS = "With threads=4 an operation takes"
 
 
 @pytest.mark.parametrize(
-    ("low", "said"), [(20.0, " With threads=4 an operation takes 30 % more CPU time."), (-1.0, "")]
+    ("before", "low", "spun", "said"),
+    [
+        (100.0, 20.0, "", f" {COSTS} 30 % more CPU time."),
+        (5.0, 20.0, "", f" {COSTS} 26.0 × the CPU time."),
+        (5.0, 20.0, SPUN, f" {COSTS} 26.0 × the CPU time. {SPUN}"),
+        (100.0, -1.0, "", ""),
+    ],
 )
 def test_the_price_of_levels_that_gain_nothing_is_told_where_it_is_sure(
-    low: float, said: str
+    before: float, low: float, spun: str, said: str
 ) -> None:
     made = made_run(Store(), float, threads=(1, 4), cv=0.001)
     taken = {"cpu": Estimate(value=130.0)}
-    more = {"cpu": Estimate(value=30.0, low=low, high=40.0)}
-    locked = of_threads(4, "lock", index=1, per_operation=taken, excess=more)
+    more = {"cpu": Estimate(value=130.0 - before, low=low, high=140.0 - before)}
+    locked = of_threads(4, "lock", index=1, per_operation=taken, excess=more, spun=spun)
     text = said_of(made, of_threads(1, "cpu", "GOMAXPROCS"), locked)
-    assert text.endswith(f"greater levels gain nothing.{said}")
+    assert text.endswith(f"More does not help: with threads=4 the limit is locks.{said}")
+
+
+def test_a_line_tells_of_spinning_that_most_of_the_cost_goes_to() -> None:
+    """What a setting costs more is no work, and who reads the short answer is told so, once."""
+    crowded = explained("cpu", "it is", limit="CPUs", reason="With n=2 they are", spun=SPUN)
+    assert line_of(crowded).text == f"the CPUs. With n=2 they are. {SPUN}"
+    reason = f"With n=2 an operation takes 2.0 × the CPU time: t{SPUN[1:-1]}"
+    told = msgspec.structs.replace(crowded, reason=reason)
+    assert line_of(told).text.count("hreads spin") == 1
 
 
 def test_the_ceiling_of_the_cpus_is_told_first_and_then_what_the_rest_is_lost_to() -> None:

@@ -197,18 +197,22 @@ class _Candidate(NamedTuple):
 
 def _by_excess(case: Case, base: Breakdown) -> Verdict | None:
     """The greatest excess that is significant; ``None`` if none is."""
-    doubts = []
-    unknown = 0.0
+    doubts: list[Verdict] = []
+    unknown = untold = 0.0
     for judge, amount, verdict in _significant(case, base):
         if verdict is None:
             unknown = max(unknown, amount)
         elif verdict.cause != "none" and amount < EXPLAINED_MIN * unknown:
             more = times(case.cell, base)
             return Verdict("none", f"{more} the CPU time, for a reason that is not known")
+        elif verdict.cause != "none" and amount < EXPLAINED_MIN * untold:
+            return doubts[0]
         elif verdict.cause != "none" or judge is blocked or (verdict.either_way and case.serving):
             return verdict  # a smaller part is no cause while a greater one is unexplained
         else:
             doubts.append(verdict)
+            # Waits for work are explained; what may be one thing or another is not.
+            untold = max(untold, amount) if verdict.either_way or judge is computing else untold
     return doubts[0] if doubts else None
 
 

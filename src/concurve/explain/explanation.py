@@ -41,6 +41,7 @@ from concurve.explain.sentences import (
     reason,
     sentence,
     spent,
+    spins_most,
 )
 from concurve.explain.sites import (
     of_the_program,
@@ -404,6 +405,7 @@ def _cell(
         reason="" if is_withheld else reason(_levels(cell, findings), verdict),
         remedy="" if is_withheld else verdict.remedy or of_start_and_end(verdict, weight.runner_up),
         spent="" if is_withheld else spent(own, verdict),
+        spun=spins_most(own, base, verdict) if serving and not is_withheld else "",
         server_cpu=own.server_cpu,
         ideal=above_ideal(cell, base_cell, own, base)
         or less_possible(cell, base_cell, own, base)
@@ -490,12 +492,23 @@ def _shown(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
     return "Other processes cannot have made them wait so long"
 
 
+#: What goroutines wait for that wait for nothing of Go's library, as records name it.
+_OF_RUNTIME = "other"
+
+
 def _stacks(cell: Breakdown, sites: tuple[WaitSite, ...]) -> tuple[BlockedStack, ...]:
     """Where the blocked time went; empty without samples."""
     if not cell.sampled:
         return ()
     unknown = sum(account.sites.unknown for account in cell.accounts if account.sites)
-    return blocked_stacks(sites, {kind: cell.mean(kind) for kind in KINDS}, unknown)
+    by_kind = {kind: cell.mean(kind) for kind in KINDS}
+    if cell.is_go:
+        # Who waits as the runtime says, for its collector for example, waits for no lock.
+        sites = tuple(site for site in sites if site.primitive != _OF_RUNTIME)
+        if not sites:
+            by_kind["in Go's runtime"] = by_kind.pop("futex")
+            unknown = 0
+    return blocked_stacks(sites, by_kind, unknown)
 
 
 def _quiet_verdict(
@@ -619,9 +632,11 @@ def _notes(
         )
     idle = max(cell.accounts[0].idle for cell in breakdowns.values())
     if idle:
+        is_jvm = any(cell.accounts[0].is_jvm for cell in breakdowns.values())
+        own = ", among them the JVM's own (compilers, collector)" if is_jvm else ""
         notes.append(
             f"Not counted: up to {words.count(idle, 'thread')} in a trial that only started "
-            "others, or ran for less than a tenth as long as the busiest."
+            f"others, or ran for less than a tenth as long as the busiest{own}."
         )
     doubted = sum(reject.used for reject in findings.rejects) - set_aside
     for count, what in (
@@ -672,11 +687,27 @@ def _of_speedups(
             f'A speed-up "by mean times" is that of the phase `{MEASURE_PHASE}`, as the causes '
             "are. concurve show compares the times of whole runs: its speed-up differs."
         )
+    if any(_wait_by_turns(cell, breakdowns) for cell in divided):
+        yield (
+            "Of more workers than CPUs, the ideal already contains that they wait for a CPU by "
+            "turns: the column `queue` has that time, `for a CPU` only what is lost beyond it."
+        )
     if any(cell.by_means for cell in divided):
         yield (
             'A speed-up "by mean times" is the ratio of the mean times of all trials, so that its '
             "parts add up. concurve show compares the trials of each block: its speed-up differs."
         )
+
+
+#: A smaller share of the thread time in run queues needs no word.
+_BY_TURNS_MIN = 0.25
+
+
+def _wait_by_turns(cell: CellExplanation, breakdowns: Mapping[int, Breakdown]) -> bool:
+    """Do more workers than CPUs wait for these for much of their time?"""
+    side = breakdowns[cell.index]
+    is_more = side.level is not None and side.cpus is not None and side.level > side.cpus
+    return is_more and cell.shares.get("run_queue", 0.0) >= _BY_TURNS_MIN
 
 
 def _are_marked(sides: Iterable[Breakdown], which: Callable[[Iterable[object]], bool]) -> bool:

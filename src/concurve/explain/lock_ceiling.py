@@ -9,6 +9,8 @@ It is near what the lock allows where most threads wait, and far above it where 
 
 from __future__ import annotations
 
+from collections import Counter
+
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.locks import HANDED_NS_MAX
@@ -57,6 +59,28 @@ def lock_held(case: Case, verdict: Verdict) -> Estimate | None:
         high=min(1.0, held.high / before.low),
         n=held.n,
     )
+
+
+#: With fewer goroutines that wait on the average, a lock may be free in between.
+_WAITING_MIN = 2.0
+
+
+def waits_in_go(case: Case, verdict: Verdict) -> float:
+    """How many goroutines wait at a mutex on the average, where these are so many that it is hardly
+    ever free, and nearly all sampled waits for locks are at one place; else 0, as of a base."""
+    cell, base, found = case.cell, case.base, case.cell.goroutines
+    if base is None or verdict.cause != "lock" or not cell.is_go or found is None:
+        return 0.0
+    seen: Counter[tuple[str | None, int | None]] = Counter()
+    for account in cell.accounts:
+        for site in () if account.sites is None else account.sites.listed:
+            if site.primitive == _EXCLUSIVE:
+                seen[site.function, site.line] += site.readings
+    known = seen.total()
+    most = max(seen.values(), default=0)
+    if known < KIND_READINGS_MIN or most < _EXCLUSIVE_SHARE_MIN * known:
+        return 0.0
+    return found.locked if found.locked >= _WAITING_MIN else 0.0
 
 
 def _is_handed_over(cell: Breakdown) -> bool:

@@ -30,6 +30,7 @@ from concurve.explain.waiting import (
     KIND_READINGS_MIN,
     KINDS,
     sleeps_in_a_jvm,
+    wait_for_locks_alone,
     waits_at,
     waits_at_places,
     waits_for_locks,
@@ -511,7 +512,7 @@ def is_seen(cell: Breakdown) -> bool:
     sites = [account.sites for account in cell.accounts]
     # Where few waits of the cell were sampled, other cells of the run say which places are locks.
     at_known = waits_at_places(sites, cell.lock_places) if cell.lock_places else 0.0
-    return max(waits_for_locks(sites), at_known) >= ONE_WORD
+    return max(waits_for_locks(sites), at_known) >= ONE_WORD or wait_for_locks_alone(sites)
 
 
 def _has_work(case: Case, dispatcher: Dispatcher) -> bool:

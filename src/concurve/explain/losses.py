@@ -243,6 +243,22 @@ def known_parts(cell: Breakdown, base: Breakdown) -> list[tuple[str, Estimate]]:
     """The parts of a loss that are beyond their noise, with their shares of it, the greatest first:
     of the lost speed-up, and where that is not divided, of the thread time that an operation takes
     more. Empty where nothing is surely lost."""
+    return [(name, share) for name, share, is_sure in _shares(cell, base) if is_sure]
+
+
+def seeming_part(cell: Breakdown, base: Breakdown) -> tuple[str, Estimate] | None:
+    """The greatest part of a loss, with its share of it, where that is within its noise, and others
+    are beyond theirs; ``None`` elsewhere."""
+    shares = _shares(cell, base)
+    if not shares or shares[0][2] or not any(is_sure for _, _, is_sure in shares):
+        return None
+    name, share, _ = shares[0]
+    return name, share
+
+
+def _shares(cell: Breakdown, base: Breakdown) -> list[tuple[str, Estimate, bool]]:
+    """The parts of a loss that are worth telling, with their shares of it, the greatest first, and
+    whether each is beyond its noise. Empty where nothing is surely lost."""
     if min(cell.trials, base.trials) < 2:
         return []
     if loss_of(cell, base) is not None:
@@ -258,9 +274,13 @@ def known_parts(cell: Breakdown, base: Breakdown) -> list[tuple[str, Estimate]]:
         return []
     is_staged = cell.is_staged or base.is_staged
     shares = [
-        (name, share_of_difference((own, before), sides, is_staged))
+        (
+            name,
+            share_of_difference((own, before), sides, is_staged),
+            is_beyond_noise(found, own, before),
+        )
         for name, found, own, before in each
-        if found.value >= PART_TOLD_MIN * whole.value and is_beyond_noise(found, own, before)
+        if found.value >= PART_TOLD_MIN * whole.value
     ]
     return sorted(shares, key=lambda part: -part[1].value)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, excess
-from concurve.explain.causes import LOSS_MIN
-from concurve.explain.computing import SPINNING
+from concurve.explain.causes import CPU_LOSS_MIN, LOSS_MIN
+from concurve.explain.computing import SPINNING, served_spinning_words
 from concurve.explain.hot import most_spent
-from concurve.explain.lock_ceiling import lock_held
-from concurve.explain.losses import Loss, known_parts, loss_of, undivided_loss
+from concurve.explain.lock_ceiling import lock_held, waits_in_go
+from concurve.explain.losses import Loss, known_parts, loss_of, seeming_part, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Case, Verdict
 from concurve.explain.weights import MAIN_MIN
@@ -34,7 +34,7 @@ _LOST_PARTS = _LOST | {
     "queue": "waiting for a CPU",
     "waiting": "waiting (locks, I/O)",
     "cpu": "more CPU time per operation",
-    "helping": "less help by other threads",
+    "helping": "less help from other threads",
 }
 #: Of more parts of a loss without a cause the greatest are told.
 _PARTS_TOLD = 3
@@ -139,6 +139,14 @@ def less_possible(
 def lock_allows(base_cell: CellFindings, cell: CellFindings, case: Case, verdict: Verdict) -> str:
     """How much speed-up a lock allows at most, by the time for which it is held at least; empty
     where the evidence does not tell, and where that is more than the workers promise."""
+    if waiting := waits_in_go(case, verdict):
+        which = listed(
+            [it for it, of in cell.parameters.items() if base_cell.parameters.get(it) != of]
+        )
+        return (
+            f"If that is one lock, it is nearly always taken, as {waiting:.1f} goroutines wait for "
+            f"it on the average: more {which} gain next to nothing."
+        )
     held = lock_held(case, verdict)
     level = case.cell.level
     if held is None or held.low is None or level is None or 1 / held.low > level:
@@ -174,6 +182,19 @@ def spent(own: Breakdown, verdict: Verdict) -> str:
     return f"{of_it}the CPU time is in {where.place}." if where and is_limit else ""
 
 
+def spins_most(own: Breakdown, base: Breakdown | None, verdict: Verdict) -> str:
+    """That threads of a server spin, and where, where that takes most of the CPU time that an
+    operation costs more; else empty."""
+    if base is None or verdict.cause != "cpu":
+        return ""
+    more = own.mean("cpu") - base.mean("cpu")
+    spinning = sum(own.mean(name) - base.mean(name) for name in SPINNING)
+    if more < CPU_LOSS_MIN * base.mean("cpu") or spinning <= EXPLAINS * more:
+        return ""
+    said = served_spinning_words(own)
+    return f"{said[:1].upper()}{said[1:]}."
+
+
 def _interval(figure: Estimate, words: Callable[[float], str]) -> str:
     """``94 % [92 %, 96 %]``; without an interval that would show the same number."""
     if figure.low is None or figure.high is None:
@@ -193,16 +214,19 @@ def parts_without_cause(own: Breakdown, base: Breakdown | None, verdict: Verdict
 
 
 def _parts_told(own: Breakdown, base: Breakdown) -> str:
-    """The parts of a loss that are beyond their noise, as a sentence; empty where none is."""
-    found = known_parts(own, base)[:_PARTS_TOLD]
-    if not found:
+    """The parts of a loss that are beyond their noise, as a sentence; empty where none is. A
+    greater one goes first, though it is within its noise."""
+    shares = [(name, _part_share(share)) for name, share in known_parts(own, base)]
+    if not shares:
         return ""
-    (name, share), *others = found
+    if (greater := seeming_part(own, base)) is not None:
+        shares.insert(0, (greater[0], f"{percent(greater[1].value)} (not sure)"))
+    (name, part), *others = shares[:_PARTS_TOLD]
     whole = "the extra time per operation" if loss_of(own, base) is None else "the lost speed-up"
-    first = f"{_LOST_PARTS[name]} is {_part_share(share)} of {whole}"
+    first = f"{_LOST_PARTS[name]} is {part} of {whole}"
     if not others:
         return f"{first[:1].upper()}{first[1:]}, and its cause is not known."
-    rest = listed([f"{_LOST_PARTS[name]} {_part_share(share)}" for name, share in others])
+    rest = listed([f"{_LOST_PARTS[name]} {part}" for name, part in others])
     return f"No single cause: {first}, {rest}."
 
 
@@ -249,6 +273,8 @@ REASON_CHARS = 108
 
 #: What makes a reason long, and tells nothing that it needs: the last of these goes first.
 _ASIDES = re.compile(r" \([^()]*\)(?=[,.;:]|$| and )")
+#: How many threads a kind has: of less use than how much of the CPUs it or the load used.
+_THREADS_OF_KIND = re.compile(r" in \d+ (?:threads|processes)(?=[,)])")
 _COST = re.compile(r", at [\d.]+ × the CPU time")
 _SHARE = re.compile(r"([\d.]+ %) of it ")
 #: What goes before what other processes did.
@@ -267,6 +293,8 @@ def reason(where: str, verdict: Verdict) -> str:
     said = _of_an_operation(said)
     if where:
         said = f"With {where} {said}"
+    if len(said) > REASON_CHARS:
+        said = _THREADS_OF_KIND.sub("", said)
     while len(said) > REASON_CHARS and (asides := list(_ASIDES.finditer(said))):
         said = said[: asides[-1].start()] + said[asides[-1].end() :]
     while len(said) > REASON_CHARS and ", " in said:

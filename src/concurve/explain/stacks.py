@@ -25,7 +25,7 @@ _ROOTS = {
     "sleep": "asleep",
     "child": "child processes",
     "memory": "changes of the address space",
-    "wake_up": "wake-ups from inside",
+    "wake_up": "waiting to be woken",
     "other": "other",
 }
 #: The end of a stack whose place is not known.

@@ -192,6 +192,8 @@ def _of_load(used: Serving) -> Limit | None:
     server, client, who = used.server, used.client, _who(used.stations)
     apart = used.together == used.granted + used.client_granted
     if not apart and server + client >= CPUS_USED_UP * used.together:
+        # A thread of that name is not told after "the server" again.
+        who = who.removeprefix("server ")
         said = f"the {_cpus(used.together)} used up, by the server ({who}) and its load"
         return Limit("cpu", "CPUs", f"{said} ({client:.2f})")
     meanwhile = f"used up, while the server used {server:.2f} CPUs ({who})"

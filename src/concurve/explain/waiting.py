@@ -257,6 +257,20 @@ def waits_for_locks(sites: Iterable[SitesRecord | None]) -> float:
     return sum(site.readings for site in taking) / known if known >= KIND_READINGS_MIN else 0.0
 
 
+#: So few sampled waits say that most are for locks where all of them are: with half of them at
+#: locks, five of five are there by chance in 1 of 32 (Clopper & Pearson 1934, one-sided, 95 %).
+ALL_AT_LOCKS_MIN = 5
+
+
+def wait_for_locks_alone(sites: Iterable[SitesRecord | None]) -> bool:
+    """Are all sampled waits in functions that take a lock, and enough for it not to be chance?
+    Where few samples are taken of each trial, as of short ones, this needs the fewest."""
+    listed = [site for record in sites if record is not None for site in record.listed]
+    waits = [site for site in listed if site.primitive != "join"]
+    seen = sum(site.readings for site in waits)
+    return seen >= ALL_AT_LOCKS_MIN and all(map(_takes_a_lock, waits))
+
+
 #: A place by its module and address; of Python the line tells them apart.
 Place = tuple[str, str, str | None, int | None]
 

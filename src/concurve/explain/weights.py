@@ -195,7 +195,7 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
             rest = f"{more}, by threads that take turns; {NO_LOSS}"
         else:
             part = percent(share.value)
-            rest = f"that is {part} of the loss, and no cause was found for more of it"
+            rest = f"that is {part} of the loss, too little to be its cause"
         return best._replace(
             cause="none", words=f"{best.words}; {rest}", limit="", parts=(), either=None, remedy=""
         )

@@ -181,6 +181,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     in a sentence which parts of a loss are known, where no cause is named. ``server_cpu`` is the
     CPU time of all threads of a loaded server per operation, in ns; ``None`` of what serves nobody.
     ``spent`` says in a sentence what an operation costs of it, and where most CPU time is spent;
+    ``spun`` that most of what it costs more goes to spinning;
     ``ideal`` what is known of a speed-up that is more than the workers promise, or why less is
     possible.
     """
@@ -220,6 +221,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     parts: str = ""
     server_cpu: Estimate | None = None
     spent: str = ""
+    spun: str = ""
     ideal: str = ""
 
     @property

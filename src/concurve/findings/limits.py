@@ -49,8 +49,9 @@ def named_cells(findings: Findings) -> Iterator[CellFindings]:
 
 def told(findings: Findings, limit: Limit, cells: Iterable[CellExplanation]) -> Limit:
     """What is told where ``limit`` is of the cell with the most concurrency: the limit of the
-    setting that a reader is told to use, or that seems best, where that is a smaller one of which
-    something is known, and then that of the greatest, where it is another one. Of a base it is
+    setting that a reader is told to use, or that seems best, where that is a smaller one, and then
+    that of the greatest, where it is another one. That no cause was found of what it loses is told,
+    too: the limit of another setting is no answer to it. A base loses nothing, and of one it may be
     known only that a part of a server is used up."""
     greatest = _judged(findings, limit)
     level = _named_below(findings, limit.under, limit.cell.parameters)
@@ -58,11 +59,11 @@ def told(findings: Findings, limit: Limit, cells: Iterable[CellExplanation]) -> 
         return greatest
     wanted = {**limit.cell.parameters, **level}
     found = next((cell for cell in cells if cell.parameters == wanted), None)
-    if found is None or found.few:
+    if found is None:
         return greatest
     named = _judged(findings, limit._replace(cell=found))
     is_known = found.cause not in _NO_NEWS or found.is_at_ceiling
-    if not (is_known or named.is_full or found.loses_nothing):
+    if found.base is None and (found.few or not is_known):
         return greatest
     is_other = not greatest.cell.few and _is_news(greatest.cell, found)
     return named._replace(beyond=greatest.cell if is_other else None)

@@ -26,8 +26,10 @@ LOSSES: dict[str, str] = {
     "queue": "waiting for a CPU",
     "waiting": "waiting (locks, I/O)",
     "cpu": "more CPU time",
-    "helping": "less help",
+    "helping": "less help from other threads",
 }
+#: The same of a JVM, whose own threads are known.
+LESS_HELP_IN_JVM = "less help from the JVM's compilers and collector"
 #: More CPU time where the evidence cannot tell what takes it.
 CPU_OF_NO_CAUSE = f"{LOSSES['cpu']}, of no known cause"
 #: The same for narrow places.
@@ -39,6 +41,7 @@ SHORT: dict[str, str] = {
     "queue": "for a CPU",
     "waiting": "locks, I/O",
     "cpu": "more CPU",
+    "helping": "less help",
 }
 #: A part of the speed-up that is shown, if a cell of the run has it: a smaller one reads 0.00.
 LOST_MIN = 0.005
@@ -158,17 +161,18 @@ def next_lost(cell: CellExplanation, second: RunnerUp) -> str:
     """What comes next, with its share and what it is the sum of: ``serial work, 12 %``."""
     share = second.share
     of = "" if share is None or says_nothing(share) else f", {percent(share.value)}"
-    return f"{_next_named(second)}{of}{_sum_of(cell, second) if of else ''}"
+    return f"{_next_named(cell, second)}{of}{_sum_of(cell, second) if of else ''}"
 
 
 def lost_by(cell: CellExplanation, second: RunnerUp) -> str:
     """The same without its share."""
-    return f"{_next_named(second)}{_sum_of(cell, second)}"
+    return f"{_next_named(cell, second)}{_sum_of(cell, second)}"
 
 
-def _next_named(second: RunnerUp) -> str:
+def _next_named(cell: CellExplanation, second: RunnerUp) -> str:
     if second.cause == "none" and second.parts:
-        return LOSSES[second.parts[0]]
+        is_of_jvm = cell.is_jvm and second.parts[0] == "helping"
+        return LESS_HELP_IN_JVM if is_of_jvm else LOSSES[second.parts[0]]
     return lost_to(second.cause)
 
 
@@ -211,7 +215,9 @@ def greater_without_cause(cell: CellExplanation) -> str:
     second = cell.runner_up
     is_unknown = second is not None and second.cause == "none" and bool(second.parts)
     return (
-        _next_named(second) if second is not None and is_unknown and is_next_greater(cell) else ""
+        _next_named(cell, second)
+        if second is not None and is_unknown and is_next_greater(cell)
+        else ""
     )
 
 
@@ -277,8 +283,8 @@ class Extra(NamedTuple):
     of: str
 
 
-#: From this ratio of the thread times on, the ratio is told and not the difference.
-_RATIO_TOLD_MIN = 2.0
+#: From this ratio of two times on, the ratio is told and not the difference.
+RATIO_TOLD_MIN = 2.0
 
 
 def extra_of(cell: CellExplanation, *, is_said: bool = False) -> Extra | None:
@@ -296,7 +302,7 @@ def extra_of(cell: CellExplanation, *, is_said: bool = False) -> Extra | None:
     if own is None or more is None or not 0 < more.value < own.value:
         return Extra(f"{begin} more thread time than with {where}; ", "of that")
     ratio = own.value / (own.value - more.value)
-    if ratio < _RATIO_TOLD_MIN:
+    if ratio < RATIO_TOLD_MIN:
         more_of_it = f"{percent(ratio - 1)} more thread time than with {where}"
         return Extra(f"{begin} {more_of_it}; ", "of that")
     return Extra(f"{begin} {ratio:.1f} × the thread time of {where}; ", "of the extra")

@@ -81,7 +81,7 @@ PARTS: dict[str, tuple[str, str]] = {
     "child": ("h", "child process"),
     "file_lock": ("l", "locks of files"),
     "memory": ("m", "changes of the address space"),
-    "wake_up": ("w", "a wake-up from inside"),
+    "wake_up": ("w", "waiting to be woken by another thread or process"),
     "other": ("o", "other"),
     "blocked": ("b", "blocked"),
 }
@@ -324,6 +324,7 @@ def _lost(explanation: Explanation) -> Table | None:
             Role.NUMBER,
             short=SHORT.get(part, ""),
             wanted=1 + greatest.index(part),
+            note=_LOSS_NOTES.get(part, ""),
         )
         for part in named
     )
@@ -337,6 +338,13 @@ def _lost(explanation: Explanation) -> Table | None:
         title="From the speed-up that was possible to the one that was measured.",
         legend=partial(_parts_not_shown, explanation, cells),
     )
+
+
+#: What a column of the lost speed-up has that its title does not say.
+_LOSS_NOTES = {
+    "helping": "Threads beside the workers did a part of the work in the base, and do less of it "
+    "here.",
+}
 
 
 def _loss(cell: CellExplanation, part: str) -> float:
@@ -541,10 +549,17 @@ def _greater(cell: CellExplanation, *, is_short: bool) -> str:
     return f" {said}" if said else ""
 
 
+#: Of a share whose interval is wider, and may be all, its lower end alone is told.
+_WIDE, _MAY_BE_ALL = 0.5, 0.95
+
+
 def share_of_loss(share: Estimate) -> str:
-    """``59 % [53 %, 65 %]``; without an interval that would show the same number."""
+    """``59 % [53 %, 65 %]``; without an interval that would show the same number, and ``at least
+    34 %`` of one that may be all of the loss and has a wide interval: that is what is known."""
     if share.low is None or share.high is None:
         return fmt.percent(share.value)
+    if share.high - share.low > _WIDE and share.high >= _MAY_BE_ALL:
+        return f"at least {fmt.percent(share.low)}"
     value, low, high = map(fmt.percent, (share.value, share.low, share.high))
     return value if low == value == high else f"{value} [{low}, {high}]"
 

@@ -44,6 +44,7 @@ from concurve.report.document import (
 )
 from concurve.report.losses import (
     CPU_OF_NO_CAUSE,
+    RATIO_TOLD_MIN,
     greater_without_cause,
     greatest_part,
     is_next_greater,
@@ -184,7 +185,6 @@ def answers(findings: Findings, limits: Sequence[Limit], room: Room) -> Section 
 def _limit_in(room: Room, findings: Findings, limit: Limit) -> Paragraph | None:
     """What limits a cell, in the words that there is room for; ``None`` where nothing is to be said
     of it."""
-    limit = _why_first(limit)
     cell = limit.cell
     if cell.cause == "none" and cell.base is None and cell.trials and not cell.used:
         return None  # nothing to compare it with, and nothing else to say
@@ -310,12 +310,12 @@ def _limits_of(limits: Sequence[Limit]) -> Section | None:
 
 
 def _limit_of(limit: Limit) -> Paragraph:
-    limit = _why_first(limit)
     cell, where = limit.cell, f"{fmt.setting(limit.under)}: " if limit.under else ""
     if not cell.trials:
         return Paragraph(cell.evidence, lead=where.rstrip())
     if cell.few and cell.cause in _NAMED:
-        return Paragraph(f"It cannot be said: {_too_few(cell)}", lead=where.rstrip())
+        few = (f"It cannot be said: {_too_few(cell)}", _beyond(limit))
+        return Paragraph(" ".join(filter(None, few)), lead=where.rstrip())
     told = (
         _ceiling(cell) if cell.is_at_ceiling else "",
         f"{cell.evidence}{certainty(cell, is_compared=compares(cell.evidence))}",
@@ -342,7 +342,7 @@ def limit_line(limit: Limit, stops: dict[str, Level] | None = None) -> Paragraph
     """The same on a line: the cause, the reason and how sure it is, or why none is named; and what
     limits the greatest setting, where that is something else. ``stops``: the level from which on
     more brings nothing, if that of the cell is greater."""
-    limit = _without_condition(_why_first(limit))
+    limit = _without_condition(limit)
     cell = limit.cell
     lead = f"What limits {fmt.setting(limit.under)}" if limit.under else _LIMIT
     found = _found(cell)
@@ -362,7 +362,7 @@ def _found(cell: CellExplanation) -> str:
     reason = cell.reason or _begin(cell)
     share = certainty(cell, is_compared=compares(reason))
     first = f"{_lower(_causes(cell))} {reason}.{share}"
-    said = (first, spent(cell), cell.place, _remedy(cell))
+    said = (first, _spun(cell), spent(cell), cell.place, _remedy(cell))
     return " ".join(filter(None, said))
 
 
@@ -461,52 +461,29 @@ def _seeming_part(cell: CellExplanation) -> str:
     return f" No part of that is sure; the greatest {seems}."
 
 
-def _is_more_tried(limit: Limit) -> bool:
-    """Is the setting to use a base in which a thread, or what Go's runtime may run at once, is used
-    up, and is it known what keeps more from helping? Who reads of the first alone gives it more,
-    which the run has tried."""
-    cell, greatest = limit.cell, limit.beyond
-    if greatest is None or cell.base is not None or not _is_of_thread(cell):
-        return False
-    return (
-        greatest.base == cell.parameters and not greatest.is_at_ceiling and bool(_found(greatest))
-    )
-
-
-def _why_more_fails(limit: Limit) -> Limit:
-    """What limits the greatest setting, with the one to use behind it."""
-    assert limit.beyond is not None, "it is known"
-    return limit._replace(cell=limit.beyond, beyond=limit.cell)
-
-
-def _why_first(limit: Limit) -> Limit:
-    """What keeps more from helping first, where more of what is used up was tried."""
-    return _why_more_fails(limit) if _is_more_tried(limit) else limit
-
-
-def _of_the_base(limit: Limit) -> str:
-    """What limits the base, after what keeps more from helping, and what more costs."""
-    base, cell = limit.beyond, limit.cell
-    assert base is not None, "it is known"
-    where, own = (_levels_apart(*pair) for pair in _both_ways(base.parameters, cell.parameters))
-    cause = _lower(_cause_alone(base)).removesuffix(".")
-    said = f"With {where} the limit is {cause}, and greater levels gain nothing."
-    return " ".join(filter(None, (said, _price(cell, own))))
-
-
 #: More CPU time than by this share is told.
 _PRICE_TOLD_MIN = 0.05
 
 
 def _price(cell: CellExplanation, setting: str) -> str:
-    """How much more CPU time an operation takes than in the base, where it is more for sure."""
+    """How much more CPU time an operation takes than in the base, where it is more for sure, and
+    that most of that goes to spinning."""
     own, more = cell.per_operation.get("cpu"), cell.excess.get("cpu")
     if own is None or more is None or more.low is None or more.low <= 0:
         return ""
     before = own.value - more.value
     if before <= 0 or more.value < _PRICE_TOLD_MIN * before:
         return ""
-    return f"With {setting} an operation takes {words.percent(more.value / before)} more CPU time."
+    ratio = own.value / before
+    cost = f"{ratio:.1f} × the CPU time"
+    if ratio < RATIO_TOLD_MIN:
+        cost = f"{words.percent(ratio - 1)} more CPU time"
+    return " ".join(filter(None, (f"With {setting} an operation takes {cost}.", _spun(cell))))
+
+
+def _spun(cell: CellExplanation) -> str:
+    """That most of what an operation costs more goes to spinning, unless the reason says so."""
+    return "" if cell.spun and cell.spun[1:].rstrip(".") in cell.reason else cell.spun
 
 
 def _beyond(limit: Limit, *, is_short: bool = False) -> str:
@@ -516,17 +493,17 @@ def _beyond(limit: Limit, *, is_short: bool = False) -> str:
     cell = limit.beyond
     if cell is None:
         return ""
-    if limit.cell.base == cell.parameters and _is_more_tried(_why_more_fails(limit)):
-        return _of_the_base(limit)
     setting = _levels_apart(cell.parameters, limit.cell.parameters)
     if share_cpus(cell, limit.cell):
         return f"With {setting} the same CPUs are shared."
     said = f"With {setting}: {_lower(_cause_alone(cell))}"
-    if limit.cell.base is None:
-        said = f"More does not help: with {setting} the limit is {_lower(_cause_alone(cell))}"
-    if is_short and limit.cell.base is not None:
-        return said
-    return " ".join(filter(None, (f"{said}{certainty(cell, is_next_told=False)}", cell.place)))
+    if limit.cell.base is not None:
+        told = "" if is_short else certainty(cell, is_next_told=False)
+        return " ".join(filter(None, (f"{said}{told}", "" if is_short else cell.place)))
+    said = f"More does not help: with {setting} the limit is {_lower(_cause_alone(cell))}"
+    price = _price(cell, setting) if cell.base == limit.cell.parameters else ""
+    share = certainty(cell, is_next_told=False)
+    return " ".join(filter(None, (f"{said}{share}", cell.place, price)))
 
 
 def _short_limit(findings: Findings, limit: Limit, whole: Paragraph, told: Told) -> Paragraph:
@@ -539,13 +516,15 @@ def _short_limit(findings: Findings, limit: Limit, whole: Paragraph, told: Told)
         text = f"no cause is named: the machine was not quiet {more}."
         if seemingly:
             text = f"seemingly {seemingly}, in doubt {more}."
+        text = " ".join(filter(None, (text, _beyond(limit, is_short=True))))
     elif cell.few or cell.cause not in _NAMED or cell.is_at_ceiling or cell.loses_nothing:
         return whole
     elif told is not Told.CAUSE:
         told_of = _without_condition(limit).cell
         first = f"{_lower(_causes(cell))} {told_of.reason or _begin(told_of)}."
-        cost = spent(cell) if told is Told.COST else ""
-        told_too = (first, cost, cell.place, _beyond(limit, is_short=True))
+        is_told = told is Told.COST
+        cost, ideal = (spent(cell), cell.ideal) if is_told else ("", "")
+        told_too = (first, _spun(cell), cost, cell.place, ideal, _beyond(limit, is_short=True))
         text = " ".join(filter(None, told_too))
     else:
         setting = fmt.setting(_own_levels(findings, limit))
