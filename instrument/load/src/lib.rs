@@ -84,6 +84,9 @@ fn load(arguments: &Arguments, stop: &Stop) -> Result<ExitCode, Failures> {
         };
     }
     stop.on_signals().map_err(Error::Signals)?;
+    if let Some(note) = arguments.threads_beyond_sessions() {
+        tell(&format!("{}: {note}", called::program()));
+    }
     let reporter = Reporter::from_environment()?;
     if let Some(meeting) = arguments.followed()? {
         return follow(plan, &meeting, arguments, &reporter, stop);
@@ -158,8 +161,10 @@ fn measure(
     let answered = figures.all.acknowledged > 0 || !figures.latency.answered().is_empty();
     let left = fail_if_all_lost(plan, plan.sessions, &figures.all.lost, answered);
     let is_left = failures.note(left).is_some();
+    let only_errors = figures.fail_if_only_errors();
     // Of a server that never answered a table would say how long it did not.
-    let table = match arguments.json || !(is_left || answered) {
+    let has_rate = only_errors.is_ok() && (is_left || answered);
+    let table = match arguments.json || !has_rate {
         true => Ok(()),
         false => print(&text::table(plan, &figures)),
     };
@@ -180,6 +185,7 @@ fn measure(
     };
     failures.note(table.and(rest));
     if is_left && stop.signal().is_none() {
+        failures.note(only_errors);
         failures.note(figures.fail_if_unanswered(arguments.unanswered_max));
     }
     failures.or(verified)

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use concurve_reporter::line::{Edge, PhaseLine};
 use concurve_wire::record::{Absent, PhaseRecord, Usage, Waits};
 
-use crate::ledger::Sums;
+use crate::ledger::{LAG_NS_MAX, Sums};
 use crate::waits::Tally;
 
 /// The readings of the probes of a role at one time; none where a source is missing.
@@ -15,6 +15,10 @@ pub struct Reading {
     pub at_ns: u64,
     /// When the probes had been read: on a busy machine, later than `at_ns`.
     pub read_ns: u64,
+    /// When nothing more was read for it.
+    pub taken_ns: u64,
+    /// How many CPUs the role can have used since the reading before, if nothing was used earlier.
+    pub cpus: Option<usize>,
     pub cpu_ns: Option<u64>,
     /// Whether that is of a counter of the whole tree, which has what ended in it, too.
     pub cpu_counted: bool,
@@ -104,6 +108,16 @@ impl Reading {
             let names = ["voluntary_switches", "involuntary_switches"];
             self.miss(&names, "a thread's status could not be read");
         }
+    }
+
+    /// Leaves out the sums over threads, but for the CPU time.
+    pub fn lose_sums(&mut self, reason: &str) {
+        let [_cpu, others @ ..] = SUMMED;
+        self.miss(&others, reason);
+        self.run_queue_ns = None;
+        self.slices = None;
+        self.voluntary_switches = None;
+        self.involuntary_switches = None;
     }
 
     /// Takes the CPU time by the counter of the whole tree. It is exact now; the threads' accounts are as of their
@@ -285,12 +299,40 @@ impl Lacking {
     }
 }
 
+/// Why the CPU time of two readings cannot be true, if it cannot.
+fn impossible(begin: &Reading, end: &Reading) -> Option<&'static str> {
+    let (from_ns, to_ns) = begin.cpu_ns.zip(end.cpu_ns)?;
+    if to_ns + LAG_NS_MAX < from_ns {
+        return Some("the reading at its end was less than that at its begin");
+    }
+    // Accounts of threads that ran at the begin were as of the tick before.
+    let elapsed_ns = end.taken_ns.max(end.at_ns).saturating_sub(begin.at_ns) + LAG_NS_MAX;
+    let most_ns = |cpus| elapsed_ns.saturating_mul(cpus as u64);
+    let used_ns = to_ns.saturating_sub(from_ns);
+    let is_too_much = end.cpus.is_some_and(|cpus| used_ns > most_ns(cpus));
+    is_too_much
+        .then_some("the reading at its end was more than all CPUs can have done since its begin")
+}
+
+/// Leaves out a CPU time that is more than the role used in its whole life.
+pub fn withhold_beyond(whole_ns: u64, usage: &mut Usage) {
+    if usage
+        .cpu_ns
+        .take_if(|ns| *ns > whole_ns + LAG_NS_MAX)
+        .is_some()
+    {
+        let reason = "the reading at its end was more than the role used in its whole life";
+        usage.absent.insert("cpu_ns".into(), reason.into());
+    }
+}
+
 /// What was used between two readings.
 pub fn difference(begin: &Reading, end: &Reading) -> Usage {
     let minus = |end: Option<u64>, begin: Option<u64>| Some(end?.saturating_sub(begin?));
     let mut absent = begin.absent.clone();
     absent.extend(end.absent.clone());
     let Lacking { sums, cpu } = Lacking::between(begin, end);
+    let cpu = cpu.or_else(|| impossible(begin, end).map(str::to_owned));
     for name in SUMMED {
         // The clock of each process that lives, and the counter of the tree, have the CPU time of ended threads.
         let reason = if name == "cpu_ns" { &cpu } else { &sums };
@@ -539,6 +581,59 @@ mod tests {
             Some(20),
             "they may run"
         );
+    }
+
+    #[test]
+    fn a_cpu_time_that_cannot_be_true_is_no_number() {
+        const SECOND: u64 = 1_000_000_000;
+        let at = |at_ns, cpu_ns| Reading {
+            taken_ns: at_ns + 1_000_000,
+            cpus: Some(2),
+            slices: Some(cpu_ns),
+            ..reading(at_ns, cpu_ns)
+        };
+        for (cpu_ns, reason) in [
+            (448_637_418 + 2 * SECOND, None),
+            (
+                448_637_418 + 2 * SECOND + 50_000_000,
+                Some("more than all CPUs can have done"),
+            ),
+            (0, Some("less than that at its begin")),
+            // As of the tick before.
+            (448_637_418 - LAG_NS_MAX, None),
+        ] {
+            let usage = difference(&at(SECOND, 448_637_418), &at(2 * SECOND, cpu_ns));
+            assert_eq!(usage.cpu_ns.is_none(), reason.is_some(), "{usage:?}");
+            assert!(usage.slices.is_some());
+            if let Some(reason) = reason {
+                assert!(usage.absent["cpu_ns"].contains(reason), "{usage:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_phase_has_no_more_cpu_time_than_the_whole_life_of_its_role() {
+        for (cpu_ns, is_absent) in [(1_514_509_000, false), (2_021_908_673, true)] {
+            let mut usage = Usage {
+                cpu_ns: Some(cpu_ns),
+                ..Usage::default()
+            };
+            withhold_beyond(1_514_509_000, &mut usage);
+            assert_eq!(usage.cpu_ns.is_none(), is_absent);
+            assert_eq!(usage.absent.contains_key("cpu_ns"), is_absent);
+        }
+    }
+
+    #[test]
+    fn sums_that_have_a_thread_twice_are_missing_but_for_the_cpu_time() {
+        let mut end = reading(30, 9);
+        end.slices = Some(5);
+        end.lose_sums("twice");
+        let mut begin = reading(10, 1);
+        begin.slices = Some(2);
+        let usage = difference(&begin, &end);
+        assert_eq!((usage.cpu_ns, usage.slices), (Some(8), None));
+        assert_eq!(usage.absent["slices"], "twice");
     }
 
     #[test]

@@ -41,8 +41,8 @@ pub struct Arguments {
     /// Number of sessions, each with a connection of its own
     #[arg(long, visible_alias = "clients", value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     sessions: u64,
-    /// Client threads that share the sessions [default: 1; an embedded engine has one for each
-    /// session]
+    /// Client threads that share the sessions, at most one a session [default: 1; an embedded
+    /// engine has one for each session]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     threads: Option<u64>,
     /// Run each session in a process of its own

@@ -150,14 +150,17 @@ impl Arguments {
                 ))),
             };
         }
-        let threads = self.threads.unwrap_or(1);
-        if threads > self.sessions {
-            return Err(Error::Usage(format!(
-                "--threads {threads} for {} sessions leaves threads without any; at most one thread a session",
-                self.sessions
-            )));
-        }
+        let threads = self.threads.unwrap_or(1).min(self.sessions);
         Ok(Runners::Threads(threads))
+    }
+
+    /// What is told where more threads were asked for than there are sessions to share.
+    pub fn threads_beyond_sessions(&self) -> Option<String> {
+        let asked = self.threads.filter(|threads| *threads > self.sessions)?;
+        Some(format!(
+            "--threads {asked} for --sessions {}: one thread a session is used",
+            self.sessions
+        ))
     }
 
     /// A session of an engine is a thread, or a process.

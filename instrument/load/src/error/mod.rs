@@ -89,6 +89,10 @@ pub enum Error {
         "{share} of what was due was not answered, more than --unanswered-max {limit}; a lower --rate, or look at the server"
     )]
     Unanswered { share: String, limit: String },
+    #[error(
+        "all {answers} transactions of the measured phase ended with an error ({errors}): there is no rate; mend the --command, or look at the server"
+    )]
+    OnlyErrors { answers: String, errors: String },
     #[error(transparent)]
     Engine(#[from] EngineError),
     #[error(transparent)]

@@ -303,6 +303,17 @@ impl Figures {
         }
     }
 
+    /// An error if each transaction of the measured phase ended with one.
+    pub fn fail_if_only_errors(&self) -> Result<(), Error> {
+        match (self.total.ok + self.total.refused, self.total.failed()) {
+            (0, failed @ 1..) => Err(Error::OnlyErrors {
+                answers: count(failed as f64),
+                errors: by_kind(&self.total.errors),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Answers that held nothing, where they are most of those to a kind of transaction: a server does other
     /// work for what is there.
     fn empty_answers(&self, kinds: &[TransactionKind]) -> Option<String> {

@@ -638,7 +638,6 @@ fn wrong_usage_is_refused_with_a_remedy() {
         ("--keys zipf:10", "use uniform:100000"),
         ("--workload gte", "one of ping, get"),
         ("--mix get=0", "a weight from 1"),
-        ("--threads 9 --sessions 3", "at most one thread a session"),
         ("--rate 0", "a rate above 0"),
         ("--rate 1e300", "at most 10000000"),
         ("--rate 1e-300", "at least 0.000001"),
@@ -856,6 +855,42 @@ fn the_greatest_rate_of_a_busy_machine_is_measured_again_and_doubted() {
     let (rates, said) = measured(&[]);
     assert_eq!(rates, 1);
     assert!(!said.contains("in doubt"), "{said}");
+}
+
+#[test]
+fn more_threads_than_sessions_are_one_a_session() {
+    let server = Server::start(ok);
+    for (threads, sessions) in [(9, 3), (2, 1)] {
+        let arguments = format!("--threads {threads} --sessions {sessions} --transactions 30");
+        let ended = load(&server.address, &arguments);
+        let said = ended.stderr();
+        assert_eq!(ended.output.status.code(), Some(0), "{said}");
+        assert!(said.contains("one thread a session is used"), "{said}");
+        assert_eq!(ended.indicator("operations"), 30.0);
+    }
+    let within = load(
+        &server.address,
+        "--threads 2 --sessions 2 --transactions 30",
+    );
+    assert_eq!(within.stderr(), "");
+}
+
+#[test]
+fn a_load_of_errors_alone_fails_and_has_no_rate() {
+    let failing = Server::start(|_, _| Some("-ERR unknown command 'GTE'\r\n".to_owned()));
+    let arguments = "--sessions 2 --transactions 20 --command";
+    let mut arguments: Vec<&str> = arguments.split_whitespace().collect();
+    arguments.push("GTE {key}");
+    let ended = load_with(&failing.address, &arguments, &[]);
+    let (said, shown) = (ended.stderr(), &ended.output.stdout);
+    assert_eq!(ended.output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("all 20 transactions of the measured phase"),
+        "{said}"
+    );
+    assert!(said.contains("20 × ERR unknown command"), "{said}");
+    assert!(shown.is_empty(), "{}", String::from_utf8_lossy(shown));
+    assert_eq!(ended.indicator("errors"), 20.0, "the record has them");
 }
 
 #[test]

@@ -2,6 +2,11 @@
 //!
 //! A counter is on a CPU exactly while its task is, so the counter of migrations gives exact CPU
 //! time as well.
+//!
+//! The counts of the whole tree are those of other events than the counts of its threads. The latter have
+//! `inherit_stat`: when the kernel switches from one thread of the tree to another, it swaps the counts of their
+//! events, so that each thread keeps its own. Who adds them up meanwhile may have the counts of one thread twice and
+//! those of the other not at all. Without `inherit_stat` nothing is swapped, and each event only grows.
 
 use std::fs::File;
 use std::io::Read;
@@ -48,8 +53,12 @@ pub struct ThreadRead {
 /// Counters attached to a process tree.
 #[derive(Debug)]
 pub struct TreeCounter {
-    counters: Vec<File>,
+    /// The events that have the counts of the whole tree.
+    totals: Vec<File>,
     rings: Vec<Ring>,
+    /// Those that have the counts of each thread, which they write to the rings; kept open, since closing them ends
+    /// the counting.
+    _counters: Vec<File>,
     /// Events of the kernel may be counted; migrations are such.
     kernel: bool,
 }
@@ -59,15 +68,16 @@ impl TreeCounter {
     pub const NO_MIGRATIONS: &str = "migrations are events of the kernel: counting them needs \
                                      CAP_PERFMON or kernel.perf_event_paranoid ≤ 1";
 
-    /// Without rings (too little lockable memory, or one inherited counter for all CPUs) the
+    /// Without rings (too little lockable memory, or no counters of threads) the
     /// sums are there all the same.
-    pub(super) fn new(counters: Vec<File>, kernel: bool) -> Self {
+    pub(super) fn new(counters: Vec<File>, totals: Vec<File>, kernel: bool) -> Self {
         let rings = counters
             .iter()
             .map(|counter| Ring::map(counter, RING_PAGES));
         Self {
             rings: rings.collect::<Result<Vec<_>>>().unwrap_or_default(),
-            counters,
+            totals,
+            _counters: counters,
             kernel,
         }
     }
@@ -78,9 +88,9 @@ impl TreeCounter {
             migrations: self.kernel.then_some(0),
             cpu_ns: 0,
         };
-        for counter in &mut self.counters {
+        for total in &mut self.totals {
             let mut bytes = [0; 16];
-            counter
+            total
                 .read_exact(&mut bytes)
                 .map_err(|error| ProbeError::system("read a perf counter", error))?;
             sum = sum.plus(counts(&bytes, self.kernel));
@@ -109,7 +119,7 @@ impl TreeCounter {
     }
 }
 
-/// On one CPU; or with −1 on any, and then without an account of each thread.
+/// On one CPU, of each thread; or with −1 on any, and then of the whole tree alone.
 pub(super) fn open(pid: u32, cpu: i32, kernel: bool) -> Result<File> {
     let mut flags = 0;
     if !kernel {
@@ -146,7 +156,16 @@ fn counts(bytes: &[u8], kernel: bool) -> Counts {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::process::{Command, Stdio};
+
+    use concurve_clock as clock;
+    use nix::sched::{CpuSet, sched_setaffinity};
+    use nix::unistd::Pid;
+
     use super::*;
+    use crate::proc_fs::ProcFs;
 
     #[test]
     fn a_read_record_of_a_real_ring() {
@@ -169,5 +188,62 @@ mod tests {
         assert_eq!(parse_read(&bytes, 1, true), expected);
         expected.counts.migrations = None;
         assert_eq!(parse_read(&bytes, 1, false), expected);
+    }
+
+    /// Where the kernel swaps counts between threads, a sum over them has some twice or not at all: with the events of
+    /// the threads, one reading in a thousand was wrong here.
+    #[test]
+    fn readings_of_threads_that_switch_all_the_time_only_grow() {
+        let program = std::env::current_exe().unwrap();
+        let mut child = Command::new("sh")
+            .args(["-c", "read go; exec \"$0\" --ignored --exact \"$1\" >&2"])
+            .arg(program)
+            .arg("perf::counter::tests::two_threads_that_switch")
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let cpus = ProcFs::default().cpus_online().unwrap();
+        let counter = crate::perf::attach(child.id(), &cpus).counter;
+        let mut stdin = child.stdin.take().unwrap();
+        writeln!(stdin, "go").unwrap();
+        if let Ok(mut counter) = counter {
+            let mut last = (clock::monotonic_ns(), counter.read().unwrap());
+            for _ in 0..100_000 {
+                let begun_ns = clock::monotonic_ns();
+                let now = counter.read().unwrap();
+                let (last_ns, before) = last;
+                let between_ns = (clock::monotonic_ns() - last_ns) * cpus.len() as u64;
+                let grown = now.cpu_ns.checked_sub(before.cpu_ns);
+                assert!(
+                    grown.is_some_and(|ns| ns <= between_ns),
+                    "{before:?} {now:?}"
+                );
+                assert!(now.migrations >= before.migrations, "{before:?} {now:?}");
+                last = (begun_ns, now);
+            }
+            assert!(last.1.cpu_ns > 0);
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// What the test above starts: one thread has used much, and two take turns on one CPU until they are killed.
+    #[test]
+    #[ignore = "a program of another test"]
+    fn two_threads_that_switch() {
+        let mut one = CpuSet::new();
+        one.set(ProcFs::default().cpus_online().unwrap()[0] as usize)
+            .unwrap();
+        sched_setaffinity(Pid::from_raw(0), &one).unwrap();
+        let begun_ns = clock::thread_cpu_ns();
+        while clock::thread_cpu_ns() - begun_ns < 50_000_000 {}
+        let (mut here, mut there) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            let mut byte = [0];
+            while there.read_exact(&mut byte).is_ok() && there.write_all(&byte).is_ok() {}
+        });
+        let mut byte = [0];
+        while here.write_all(&byte).is_ok() && here.read_exact(&mut byte).is_ok() {}
     }
 }

@@ -97,10 +97,17 @@ impl Lives {
     }
 }
 
-pub(super) fn open(pid: u32, cpu: i32) -> Result<File> {
+/// It counts what [`TreeCounter`](super::TreeCounter) reads of the whole tree: migrations, if events of the `kernel`
+/// may be counted, and its time running.
+pub(super) fn open(pid: u32, cpu: i32, kernel: bool) -> Result<File> {
+    let (config, whose) = match kernel {
+        true => (event::CPU_MIGRATIONS, 0),
+        false => (event::DUMMY, event::FLAG_EXCLUDE_KERNEL),
+    };
     let event = Event {
-        config: event::DUMMY,
-        flags: event::FLAG_EXCLUDE_KERNEL
+        config,
+        read_format: event::FORMAT_TOTAL_TIME_RUNNING,
+        flags: whose
             | event::FLAG_TASK
             | event::FLAG_MMAP
             | event::FLAG_MMAP2

@@ -1,7 +1,8 @@
 //! The kernel's perf subsystem, over a whole process tree.
 //!
-//! Three events a CPU, inherited by every thread and child, each with a ring of its own: one counts
-//! ([`TreeCounter`]), another records births, deaths and program texts ([`TreeLives`]), and the third samples where in
+//! Three events a CPU, inherited by every thread and child, each with a ring of its own: one counts for each thread
+//! ([`TreeCounter`]), another records births, deaths and program texts ([`TreeLives`]) and counts for the whole tree, and
+//! the third samples where in
 //! their programs the threads run ([`TreeSamples`]). They are separate because a thread's counts may be
 //! written on another CPU than the ring's, and the kernel does not serialise two writers; the others are
 //! written on the ring's own CPU only, so none of them is torn.
@@ -22,6 +23,7 @@ pub use misses::CacheMisses;
 pub use samples::{Place, Sampled, TreeSamples};
 pub use texts::TextMapping;
 
+use std::cell::Cell;
 use std::fs::File;
 
 use crate::{ProbeError, Result};
@@ -41,11 +43,11 @@ pub struct Attached {
 /// every thread and child that it starts from then on. Needs `kernel.perf_event_paranoid` ≤ 2,
 /// or CAP_PERFMON; migrations ≤ 1, or CAP_PERFMON.
 pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
-    let mut kernel = true;
-    let mut open_counter = |cpu| {
-        counter::open(pid, cpu, kernel).or_else(|_| {
-            kernel = false;
-            counter::open(pid, cpu, kernel)
+    let kernel = Cell::new(true);
+    let open_counter = |cpu| {
+        counter::open(pid, cpu, kernel.get()).or_else(|_| {
+            kernel.set(false);
+            counter::open(pid, cpu, false)
         })
     };
     if cpus_online.len() > CPUS_MAX {
@@ -55,7 +57,7 @@ pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
             ))
         };
         return Attached {
-            counter: open_counter(-1).map(|one| TreeCounter::new(vec![one], kernel)),
+            counter: open_counter(-1).map(|one| TreeCounter::new(vec![], vec![one], kernel.get())),
             lives: Err(too_many("births and deaths are not watched")),
             samples: Err(too_many("where threads run is not sampled")),
         };
@@ -67,11 +69,14 @@ pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
     for cpu in cpus_online {
         let cpu = *cpu as i32;
         add(&mut counters, || open_counter(cpu));
-        add(&mut lives, || lives::open(pid, cpu));
+        add(&mut lives, || lives::open(pid, cpu, kernel.get()));
         add(&mut samples, || samples::open(pid, cpu));
     }
     // The rings in the order in which they are needed: what may be locked in memory is bounded.
-    let counter = counters.map(|counters| TreeCounter::new(counters, kernel));
+    let counter = counters.and_then(|counters| {
+        let totals = totals_of(&lives)?;
+        Ok(TreeCounter::new(counters, totals, kernel.get()))
+    });
     let lives = lives.and_then(TreeLives::new);
     let samples = match &lives {
         Ok(_) => samples.and_then(TreeSamples::new),
@@ -84,6 +89,16 @@ pub fn attach(pid: u32, cpus_online: &[u32]) -> Attached {
         lives,
         samples,
     }
+}
+
+/// The same events once more, as they stay open for the counts where their rings are refused.
+fn totals_of(lives: &Result<Vec<File>>) -> Result<Vec<File>> {
+    let events = lives.as_ref().map_err(|error| {
+        ProbeError::Unavailable(format!("the whole tree is not counted: {error}"))
+    })?;
+    let again = events.iter().map(File::try_clone);
+    let again = again.collect::<std::io::Result<_>>();
+    again.map_err(|error| ProbeError::system("duplicate a perf event", error))
 }
 
 /// Adds the next event, unless one was refused.

@@ -77,6 +77,13 @@ pub fn record(
         thread_timelines: None,
         absent: Absent::new(),
     };
+    // The counter goes on while the hypervisor has the CPU, wait4's figure does not.
+    let counted_ns = counts.as_ref().ok().map(|counts| counts.cpu_ns);
+    if let Some(whole_ns) = counted_ns.max(record.usage.cpu_ns) {
+        for phase in &mut record.phases {
+            phases::withhold_beyond(whole_ns, &mut phase.usage);
+        }
+    }
     if ran {
         waits.write_to(index, ledger.roles[index].processes_total, &mut record);
     } else {

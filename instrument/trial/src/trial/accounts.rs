@@ -25,6 +25,9 @@ const RINGS_INTERVAL_NS: u64 = 10_000_000;
 const RINGS_INTERVAL_NS_MAX: u64 = 40_000_000;
 /// Fewer new records than this in all rings are few.
 const RECORDS_FEW: usize = 64;
+/// So often the kernel is asked about a process of which it counts a thread twice.
+const ASKED_MAX: u32 = 8;
+const TWICE: &str = "a thread that was exiting is counted twice";
 
 impl Trial {
     /// Receives pending exit accounts, the counts of exiting threads, and births and deaths. With
@@ -139,7 +142,15 @@ impl Trial {
         };
         let found = self.sums_so_far(index).map_err(|error| error.to_string());
         match &found {
-            Ok(found) => reading.take_sums(found.sums, found.switches_known),
+            Ok(found) => {
+                reading.take_sums(found.sums, found.switches_known);
+                if found.any_twice {
+                    reading.lose_sums(TWICE);
+                }
+                // What children of an attached role had used before is perhaps booked later only.
+                let is_attached = self.roles[index].attached.is_some();
+                reading.cpus = (!is_attached).then_some(found.cpus);
+            }
             Err(reason) => reading.miss(&SUMMED, reason),
         }
         reading.unbooked = self.unbooked(index, &found.unwrap_or_default());
@@ -183,6 +194,7 @@ impl Trial {
             let reason = "read for whole lives only";
             reading.absent.insert(name.into(), reason.into());
         }
+        reading.taken_ns = clock::monotonic_ns();
         reading
     }
 
@@ -214,8 +226,12 @@ impl Trial {
         let mut found = SumsSoFar::of(&self.host.proc_fs);
         let mut living = Vec::new();
         for pid in processes {
-            let process = match self.process_so_far(pid) {
-                Some(process) => Some(process),
+            let process = match self.ask_about(pid) {
+                Some(Asked::Once(process)) => Some(process),
+                Some(Asked::Twice(process)) => {
+                    found.any_twice = true;
+                    Some(process)
+                }
                 None => self.threads_so_far(index, pid, &mut found)?,
             };
             match process {
@@ -313,8 +329,15 @@ impl Trial {
 
     /// What a living process has used so far, its ended threads included, if the kernel says it.
     pub fn process_so_far(&mut self, pid: u32) -> Option<Sums> {
+        match self.ask_about(pid)? {
+            Asked::Once(sums) => Some(sums),
+            Asked::Twice(_) => None,
+        }
+    }
+
+    fn ask_about(&mut self, pid: u32) -> Option<Asked> {
         let (_, query) = self.host.taskstats.as_mut()?;
-        ask(query, pid)
+        Asked::of(|| ask(query, pid), || process::cpu_ns(pid))
     }
 
     /// Finds the role's present processes, if there may be new ones. The error says why some may be missing.
@@ -370,6 +393,38 @@ impl Trial {
     }
 }
 
+/// What the kernel says of a living process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Once(Sums),
+    /// A thread that exits is in the sums twice, and keeps being so; the CPU time is that of the process's clock.
+    Twice(Sums),
+}
+
+impl Asked {
+    /// Asks until no thread is counted twice: the kernel adds an exiting thread to the ended ones of its process a while
+    /// before it no longer takes it for a living one. The clock of the process has each thread once, so what is read of
+    /// it later is no less than right sums. What is counted twice and unnoticed is less than what the process has used
+    /// since its last tick.
+    fn of(
+        mut ask: impl FnMut() -> Option<Sums>,
+        mut clock_ns: impl FnMut() -> Option<u64>,
+    ) -> Option<Self> {
+        let mut asked = 0;
+        loop {
+            let sums = ask()?;
+            asked += 1;
+            match clock_ns().filter(|ns| sums.cpu_ns > *ns) {
+                None => return Some(Self::Once(sums)),
+                Some(cpu_ns) if asked == ASKED_MAX => {
+                    return Some(Self::Twice(Sums { cpu_ns, ..sums }));
+                }
+                Some(_) => std::thread::yield_now(),
+            }
+        }
+    }
+}
+
 /// CPU time of an attached role that counts what its processes used after they had sent their accounts.
 enum Whole {
     /// Of those that have ended, in their whole lives.
@@ -384,6 +439,8 @@ struct SumsSoFar {
     sums: Sums,
     /// Whether the switches of all its threads are known.
     switches_known: bool,
+    /// Whether a thread is in the sums twice.
+    any_twice: bool,
     /// CPU time that the clocks of its processes have and no known thread, and how much of it may be that of
     /// threads which run now.
     unseen_ns: u64,
@@ -447,6 +504,38 @@ mod tests {
 
     const MS: u64 = 1_000_000;
     const WHY: &str = "no exit accounts (taskstats)";
+
+    fn sums_of(cpu_ns: u64) -> Option<Sums> {
+        let sums = Sums {
+            cpu_ns,
+            slices: 7,
+            ..Sums::default()
+        };
+        Some(sums)
+    }
+
+    /// What is said of a process whose clock is at 30 ms, if the kernel answers with each of these in turn.
+    fn asked(answers_ms: &[u64], times: &mut usize) -> Option<Asked> {
+        let mut answers = answers_ms.iter().cycle();
+        let ask = || {
+            *times += 1;
+            sums_of(answers.next()? * MS)
+        };
+        Asked::of(ask, || Some(30 * MS))
+    }
+
+    #[test]
+    fn a_process_of_which_a_thread_is_counted_twice_is_asked_about_again() {
+        let mut times = 0;
+        let found = asked(&[55, 55, 29], &mut times);
+        assert_eq!((found, times), (sums_of(29 * MS).map(Asked::Once), 3));
+        let always = asked(&[55], &mut times);
+        assert_eq!(always, sums_of(30 * MS).map(Asked::Twice));
+        // A process that is gone has no clock.
+        let gone = Asked::of(|| sums_of(55 * MS), || None);
+        assert_eq!(gone, sums_of(55 * MS).map(Asked::Once));
+        assert_eq!(Asked::of(|| None, || Some(1)), None);
+    }
 
     /// The ledger of a role of these processes, of which each first thread has been seen.
     fn ledger_of(pids: &[u32]) -> Ledger {
