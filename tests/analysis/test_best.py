@@ -35,6 +35,7 @@ from concurve.findings.best import BestFinding
 from concurve.findings.run import Findings
 from concurve.planning.plan import make_plan
 from concurve.report.json.export import to_json
+from concurve.report.sections.best import decisive_command
 from concurve.report.sections.run import brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.stats.best import best_centre, best_ratio, best_set, gap
@@ -214,9 +215,11 @@ def test_trials_that_this_allowance_would_not_hold_are_advised_with_one_that_doe
     columns = by_block([1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9])
     wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
     (found,) = best_settings(plan, columns, wall, block_seconds=block_seconds)
-    assert found.trials is not None and f"--repeats {found.trials}" in found.decide
-    assert (" --max-time " in found.decide) == is_told
-    assert ("in a new run (about " in found.decide) == (block_seconds is not None)
+    assert found.trials is not None and found.new_run is not None
+    assert found.new_run.options.startswith(f"--repeats {found.trials}")
+    assert (" --max-time " in found.new_run.options) == is_told
+    assert ("would decide (about " in found.decide) == (block_seconds is not None)
+    assert "--" not in found.decide, "the options stand in the command below the report"
 
 
 @pytest.mark.parametrize(("had", "least"), [(0, 5), (3, 5), (5, 6), (12, 13)])
@@ -227,7 +230,7 @@ def test_no_advice_repeats_the_run_whatever_of_it_is_set_aside(had: int, least: 
     wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
     (found,) = best_settings(plan, columns, wall, had=had)
     assert found.trials is not None and found.trials >= least
-    assert f"--repeats {found.trials}" in found.decide
+    assert found.new_run is not None and found.new_run.trials == found.trials
     unclear = by_block([1.0, 1.25, 0.95], [0.9, 1.2, 1.0])
     (told,) = best_settings(plan, unclear, wall, had=had)
     assert told.is_open and told.trials is not None and told.trials >= least
@@ -241,9 +244,10 @@ def test_two_blocks_do_not_say_how_many_trials_would_decide(had: int, advised: i
     (found,) = best_settings(plan, by_block([1.0, 1.2], [1.01, 1.21]), wall, had=had)
     assert found.trials is None
     assert found.decide == (
-        "2 trials of each to compare are too few to say how many would decide: "
-        f"--repeats {advised} in a new run"
+        "2 trials of each to compare are too few to say how many would decide; "
+        f"measure at least {advised}"
     )
+    assert found.new_run is not None and found.new_run.options == f"--repeats {advised}"
 
 
 def test_a_run_is_not_told_to_do_again_what_it_did() -> None:
@@ -257,7 +261,7 @@ def test_a_run_is_not_told_to_do_again_what_it_did() -> None:
     best = found.best_overall
     assert best is not None and best.is_open
     assert [cell.indicators["wall_seconds"].n for cell in found.cells] == [2, 2]
-    assert "--repeats 10 in a new run" in best.decide
+    assert best.new_run is not None and best.new_run.options == "--repeats 10"
 
 
 def test_more_trials_than_anybody_runs_are_no_advice() -> None:
@@ -265,8 +269,9 @@ def test_more_trials_than_anybody_runs_are_no_advice() -> None:
     columns = by_block([1.0, 1.3, 0.9, 1.2, 1.0], [1.05, 1.1, 1.0, 1.2, 0.9])
     wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
     (found,) = best_settings(plan, columns, wall, block_seconds=600.0)
-    assert found.trials is not None and "--repeats" not in found.decide
-    assert "; longer trials, or a quieter machine, may need fewer" in found.decide
+    assert found.trials is not None and found.new_run is None
+    assert decisive_command([found], "ID") == "", "nor is a command for them shown"
+    assert re.search(r"; that is \d+ h.*: longer trials or a quieter machine may", found.decide)
 
 
 def test_a_sweep_is_told_to_measure_only_the_levels_that_are_not_decided() -> None:
@@ -276,14 +281,17 @@ def test_a_sweep_is_told_to_measure_only_the_levels_that_are_not_decided() -> No
     wall = IndicatorInfo(name="wall_seconds", label="wall time", better="lower")
     columns = by_block(worse, *near)
     (found,) = best_settings(plan, columns, wall, block_seconds=3.0, is_sweep=True)
-    assert f": -P n 2,4 --repeats {found.trials} " in found.decide
+    assert found.new_run is not None
+    assert found.new_run.options.startswith(f"--set n=2,4 --repeats {found.trials}")
     (of_file,) = best_settings(plan, columns, wall, block_seconds=3.0)
-    assert "-P" not in of_file.decide and of_file.trials == found.trials
+    assert of_file.new_run is not None and "--set" not in of_file.new_run.options
+    assert of_file.trials == found.trials
     assert found.trials is not None
     assert f"(about {words.duration(2.0 * found.trials)})" in found.decide
     every = by_block(near[0], near[1], near[0])
     (all_open,) = best_settings(plan, every, wall, is_sweep=True)
-    assert all_open.is_open and "-P" not in all_open.decide, "none is to be left out"
+    assert all_open.is_open and all_open.new_run is not None
+    assert "--set" not in all_open.new_run.options, "none is to be left out"
 
 
 @pytest.mark.parametrize("times", [1, 6])
@@ -457,7 +465,7 @@ def test_two_trials_are_no_ground_to_use_a_setting() -> None:
     found = made_run(Store(), lambda n: next(times[n]), cv=0, rules=two, workers=(1, 2))
     said = sentences(found)
     assert "(too wide to tell)" in said and "Use " not in said
-    assert said.count("× to ") == 1 and "--repeats 10 in a new run" in said
+    assert said.count("× to ") == 1 and "; measure at least 10 (about " in said
 
 
 def test_a_neighbour_that_is_worse_is_told_on_both_sides() -> None:
@@ -653,7 +661,7 @@ def test_where_the_trials_do_not_decide_what_seems_best_and_what_may_be_as_good_
     leader = best.leader["threads"]
     assert said.startswith(f"Not decided: {leader} threads seem best, ")
     assert " may be as good. " in said and "Use" not in said.split()
-    assert re.search(r"About (\d+) trials of each would decide: --repeats \1 in a", said)
+    assert re.search(r"About \d+ trials of each would decide \(about \S+ m?s\)\.", said)
     assert found.cell_to_explain is not None
     assert best.trials is not None and best.trials > 3
     shown = [line.plain for line in lines(brief_run_document(found), 90)]

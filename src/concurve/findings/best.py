@@ -77,6 +77,14 @@ class UsedUp(msgspec.Struct, frozen=True, kw_only=True):
     roles: int
 
 
+class NewRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A new run of the same study that would decide: so many ``trials`` of each setting, by these
+    ``options`` of ``concurve run run:ID``."""
+
+    trials: int
+    options: str
+
+
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Which settings cannot be distinguished from the best by an indicator, among the cells of a
     group, and which of them to use.
@@ -88,8 +96,9 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     as it, though the figures have them behind, and ``to_passed`` says how many times as good it is
     as they are; its interval holds for all of them. ``as_good`` are the others not told from it;
     without a recommended one, from the leader. ``behind`` are those that are told from the leader:
-    they are worse. ``decide`` says what would decide, and ``trials``
-    how many of each setting it takes.
+    they are worse. ``decide`` says what would decide, ``trials``
+    how many of each setting it takes, and ``new_run`` with which options; ``None`` where that takes
+    longer than anybody would wait.
 
     ``is_open``: the trials do not decide which one to use. ``first`` is then the smallest of
     ``settings``, where these are few and all others are worse: one of them is to be used all the
@@ -116,6 +125,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     behind: tuple[dict[str, Level], ...] = ()
     decide: str = ""
     trials: int | None = None
+    new_run: NewRun | None = None
     doubt: str = ""
     is_open: bool = False
     first: dict[str, Level] | None = None
