@@ -71,10 +71,11 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UsedUp(msgspec.Struct, frozen=True, kw_only=True):
-    """The ``cpus`` that so many ``roles`` of a setting were granted together, and use up."""
+    """The ``cpus`` that the ``roles`` of a setting, by their names, were granted together, and use
+    up."""
 
     cpus: float
-    roles: int
+    roles: tuple[str, ...]
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,8 +103,10 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     ``is_open``: the trials do not decide which one to use. ``first`` is then the smallest of
     ``settings``, where these are few and all others are worse: one of them is to be used all the
-    same. ``to_first`` says how many times as good the others of them are as it; its interval holds
-    for all of them. ``used_up``: the CPUs that it uses up, where the others have no more of them.
+    same. It is there beside a greater recommended one, too. ``to_first`` says how many times as
+    good the others of them are as it; its interval holds for all of them. ``used_up``: the CPUs
+    that it uses up, where the others have no more of them;
+    if it seems about as good, no greater one is recommended then.
     ``is_tentative``: the machine was not quiet, and what the figures would say is worth a mention;
     it is not where they do not compare settings. ``disagreement``: some of the trials say something
     else than all of them. ``given_back``: it is found although settings with one worker were

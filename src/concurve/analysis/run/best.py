@@ -52,7 +52,8 @@ _BLOCKS_TOLD_MIN = 3
 #: Fewer trials are not advised: by the spread of a few trials, a number is rough.
 _ADVISED_MIN = 10
 
-_OPEN = "the trials do not decide"
+#: Why nothing is recommended of settings that the trials do not tell apart.
+OPEN = "the trials do not decide"
 #: Both centres are 0, as of errors that hardly any trial has.
 _NO_SHARE = "the centres of the best settings are 0, so no share says how far they lie apart"
 _SINGLE = "a setting with a single trial cannot be distinguished from any: run more trials"
@@ -239,9 +240,18 @@ def _find(
     is_open = choice.chosen is None
     decisive = _Decisive("")
     first, to_first, to_passed = None, None, None
+    passed, as_good = choice.passed, choice.others
+    if choice.chosen is not None:
+        # Whatever the set holds is named: who reads of one setting takes the others to be worse.
+        order = sorted(best.members, key=cost)
+        place = order.index(choice.chosen)
+        passed, as_good = tuple(order[:place]), tuple(order[place + 1 :])
     if choice.chosen is not None and len(factors) == 1:
-        pairs = [(choice.chosen, smaller) for smaller in choice.passed]
+        pairs = [(choice.chosen, smaller) for smaller in passed]
         to_passed = _times_as_good_each(candidates, pairs, is_lower, by_data)
+    if passed:
+        every = range(len(candidates))
+        first, to_first = _first(candidates, best, every, cost, is_lower, by_data, factors)
     if is_open:
         first, to_first = _first(candidates, best, choice.others, cost, is_lower, by_data, factors)
         left = _levels_left(plan, factors, candidates, best) if asked.is_sweep else None
@@ -264,14 +274,14 @@ def _find(
         leader=_only(factors, leader),
         compared=len(candidates),
         recommended=None if choice.chosen is None else only([choice.chosen])[0],
-        passed=only(choice.passed),
+        passed=only(passed),
         to_passed=to_passed,
-        as_good=only(choice.others),
+        as_good=only(as_good),
         behind=only(sorted(set(range(len(candidates))) - set(best.members))),
         decide=decisive.said,
         trials=decisive.trials,
         new_run=decisive.new_run,
-        doubt=_OPEN if is_open else "",
+        doubt=OPEN if is_open else "",
         is_open=is_open,
         first=None if first is None else only([first])[0],
         to_first=to_first,
@@ -561,9 +571,12 @@ class _Held(NamedTuple):
             return told
         compared = [it for it in self.cells if found.group.items() <= it.parameters.items()]
         doubted = [cell for cell in compared if cell.is_doubtful]
-        both = (found.recommended, found.first), (at_best.recommended, at_best.first)
+        named, at_best_named = (
+            (it.recommended, it.first if it.recommended is None else None)
+            for it in (found, at_best)
+        )
         is_bounded = all(cell.given_back is not None for cell in doubted)
-        if not is_bounded or both[0] != both[1]:
+        if not is_bounded or named != at_best_named:
             return told
         least = self._least(found, compared, doubted)
         if least is not None and least <= 1:
