@@ -528,15 +528,22 @@ kind("not-decided-under-a-condition", r"With load=1 it is not yet decided \(abou
 kind("what-would-decide", "Where nothing is decided: ")(_undecided_under_conditions)
 
 
+#: Three settings of which the greater ones seem more than 5 % better than the second, and may not
+#: be so.
+_SEEM_BETTER = {
+    "1": [2.0, 2.1, 1.9] * 2, "2": [1.0] * 6, "4": [0.83, 1.08, 0.86, 1.08, 0.88, 0.95],
+    "8": [1.08, 0.83, 0.88, 0.86, 1.08, 0.95],
+}  # fmt: skip
+
+
 @kind("one-of-two-is-to-be-used", r"2 threads are .* Use 2 or 4; 1 is worse\. 4 is 0\.\d+× to 1")
 def _one_of_two() -> Said:
-    trials = {"1": [2.0, 2.1, 1.95], "2": [1.0, 1.25, 0.95], "4": [0.9, 1.2, 1.0]}
     rules = Rules(repeats_min=6, repeats_max=6)
-    each = {level: iter(values * 2) for level, values in trials.items()}
+    each = {level: iter(values) for level, values in _SEEM_BETTER.items()}
     return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
 
 
-@kind("the-smaller-loses-little", r".* Use 2; 4 may be as good \(0.* fast\)\. 1 is worse\.")
+@kind("the-greater-is-not-shown-to-be-faster", r".* Use 2: 4 is not shown to be faster \(0\.")
 def _the_smaller() -> Said:
     trials = {"1": [2.0, 2.1, 1.9] * 2, "2": [1.0] * 6, "4": [0.94, 1.02, 1.0, 1.04, 0.96, 1.0]}
     rules = Rules(repeats_min=6, repeats_max=6)
@@ -544,7 +551,7 @@ def _the_smaller() -> Said:
     return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
 
 
-@kind("the-smaller-uses-up-the-cpus", r".* Use 2: that uses up the one CPU\. 4 may be as good \(")
+@kind("the-smaller-uses-up-the-cpus", r".* Use 2: they use up the one CPU, so more")
 def _the_smaller_at_the_cpus() -> Said:
     trials = {"1": [2.0, 2.1, 1.9] * 2, "2": [1.0] * 6, "4": [0.9, 1.03, 1.0, 1.08, 0.95, 1.0]}
     rules = Rules(repeats_min=6, repeats_max=6)
@@ -557,10 +564,7 @@ def _the_smaller_at_the_cpus() -> Said:
 
 @kind("one-of-several-is-to-be-used", r"2 threads .* Use 2, 4 or 8; 1 is worse\. 4 and 8 are")
 def _one_of_several() -> Said:
-    trials = {
-        "1": [2.0, 2.1, 1.95], "2": [1.0, 1.25, 0.95], "4": [0.9, 1.2, 1.0], "8": [1.1, 0.9, 1.2]
-    }  # fmt: skip
-    each = {level: iter(values * 2) for level, values in trials.items()}
+    each = {level: iter(values) for level, values in _SEEM_BETTER.items()}
     rules = Rules(repeats_min=6, repeats_max=6)
     return made_run(Store(), lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4, 8))
 

@@ -108,7 +108,7 @@ def test_the_plan_of_a_campaign(lab: Lab) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert [line.split()[0] for line in lines if line[:2] == "tc"] == ["tc01", "tc02"]
-    assert "4 cells × 5 to 5 = 20 to 20" in done.stdout
+    assert "4 cells × 5 each = 20" in done.stdout
     assert lines[-1] == "in all    at most 2 h 00 min"
     assert Store(str(lab.db)).campaigns() == []
 

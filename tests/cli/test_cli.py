@@ -300,7 +300,7 @@ def test_a_dry_run_prints_the_plan_and_runs_nothing(lab: Lab) -> None:
     done = lab.run("sweep", "-P", "n", "1,2", *QUICK, "--seed", "5", "--dry-run", "--cpus", "1",
                    "--", "sh", "-c", "touch ran-{n}")  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "2 cells × 2 to 2 = 4 to 4" in done.stdout
+    assert "2 cells × 2 each = 4\n" in done.stdout
     assert "sh -c 'touch ran-1'" in done.stdout
     assert re.search(r"\[cpus=\d+\]", done.stdout)
     assert re.search(r"^time +\S", done.stdout, re.MULTILINE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
 import click
@@ -9,8 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from concurve.cli import app, run, slips
+from concurve.definition.study import Rules
 from concurve.errors import StoreError, StudyError
+from concurve.findings.run import Report
 from concurve.measuring.heads import new_head
+from concurve.report.sections.run import brief_run_document
+from concurve.report.terminal import lines
 from concurve.store import Store
 from tests.helpers.fakes import small_study
 from tests.helpers.made import made_run
@@ -77,3 +83,49 @@ def test_to_resume_with_more_trials_names_the_new_run(option: str) -> None:
         app.main(["resume", "last", option, "40"], standalone_mode=False)
     known = slips.as_meant(error.value)
     assert known is not None and "concurve run run:RUN --repeats 40" in known.format_message()
+
+
+def shown_command(report: Report) -> list[str]:
+    """The command of more trials, as a terminal shows it below the report."""
+    (shown,) = [
+        line.plain
+        for line in lines(brief_run_document(report), 200)
+        if line.plain.startswith("more trials: ")
+    ]
+    return shlex.split(shown.removeprefix("more trials: "))
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("allowed", [0.03, 3600.0])
+def test_the_command_of_more_trials_has_room_for_them(db: Path, allowed: float) -> None:
+    """It measures the levels among which is not decided, as often as the answer says, and in the
+    time that this takes, whatever the allowance of the run was."""
+    trials = {"1": [2.0, 2.1, 1.9] * 2, "2": [1.0] * 6, "4": [0.9, 1.03, 1.0, 1.08, 0.95, 1.0]}
+    each = {level: iter(values) for level, values in trials.items()}
+    rules = Rules(repeats_min=6, repeats_max=6, time_allowed_seconds=allowed)
+    store = Store(str(db))
+    report = made_run(store, lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2, 4))
+    store.close()
+    best = report.best_overall
+    assert best is not None and best.is_open and best.trials is not None
+    program, verb, *words = shown_command(report)
+    assert (program, verb, words[0]) == ("concurve", "run", f"run:{report.run.id}")
+    said = plan(db, *words)
+    assert f"2 cells × {best.trials} each = {2 * best.trials}\n" in said
+    assert f"{best.trials} trials a cell fit in the allowance (the cap;" in said
+    assert ("--max-time" in words) == (allowed < 1)
+
+
+@pytest.mark.real
+def test_the_precision_is_told_by_the_spread_of_the_run(db: Path) -> None:
+    """Trials of one level spread by 10 %: an assumed 2 % would promise a fifth of that."""
+    values = {"1": [1.0, 1.1, 0.9, 1.0, 1.15, 0.85] * 4, "2": [0.5] * 24}
+    each = {level: iter(those) for level, those in values.items()}
+    store = Store(str(db))
+    rules = Rules(repeats_min=24, repeats_max=24)
+    id_ = made_run(store, lambda n: next(each[n]), cv=0, rules=rules, threads=(1, 2)).run.id
+    store.close()
+    said = plan(db, f"run:{id_}")
+    found = re.search(rf"about ±(\S+) %, as trials of run {id_} spread", said)
+    assert found and 4 < float(found[1]) < 7
+    assert "assumption" not in said

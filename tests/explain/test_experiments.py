@@ -521,7 +521,7 @@ def test_a_dry_run_says_what_would_be_run(
         main()
     said = capsys.readouterr().out
     assert said.startswith(f"confirm coherency of run {head.id}\n")
-    assert "6 cells × 12 to 12" in said and "hog --take memory" in said
+    assert "6 cells × 12 each" in said and "hog --take memory" in said
     assert len(store.runs()) == runs
 
 

@@ -213,7 +213,7 @@ def test_a_measurement_from_its_form_to_its_report(opened: Open) -> None:
     form.locator("summary", has_text="How often").click()
     form.get_by_label("Trials a cell").fill("3..3")
     form.get_by_role("button", name="Show the plan").click()
-    expect(page.locator("#plan")).to_contain_text("2 cells × 3 to 3 = 6", timeout=PATIENCE_MS)
+    expect(page.locator("#plan")).to_contain_text("2 cells × 3 each = 6", timeout=PATIENCE_MS)
     expect(page.locator("#line")).to_contain_text("concurve sweep -P n 1,2 --effort=quick")
     form.get_by_role("button", name="Start").click()
     page.wait_for_url("**/runs/2*", timeout=PATIENCE_MS)

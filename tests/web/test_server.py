@@ -79,7 +79,7 @@ class TestServer:
     def test_a_run_is_started_stopped_and_resumed(self, lab: Lab, served: Served) -> None:
         form = sweep(0.2, repeats="60..60")
         status, plan = served.ask("/new/plan/sweep", form)
-        assert status == 200 and "2 cells × 60 to 60" in plan["plan"]
+        assert status == 200 and "2 cells × 60 each" in plan["plan"]
         assert plan["line"].startswith("concurve sweep -P n 1,2 ")
         run = served.started("sweep", form)
         wait_for_trials(lab, run, 1)

@@ -166,10 +166,11 @@ def _trials(plan: Plan) -> str:
     further = ""
     if rules.most > rules.repeats_max:
         further = f"; to {rules.most} each if it takes them to tell which setting to use"
-    return (
-        f"{words.count(cells, 'cell')} × {rules.repeats_min} to {rules.repeats_max} = "
-        f"{cells * rules.repeats_min} to {cells * rules.repeats_max}{further}"
-    )
+    least, most = rules.repeats_min, rules.repeats_max
+    each, every = f"{least} to {most}", f"{cells * least} to {cells * most}"
+    if least == most:
+        each, every = f"{least} each", f"{cells * least}"
+    return f"{words.count(cells, 'cell')} × {each} = {every}{further}"
 
 
 def _time(plan: Plan, expected: Forecast | None) -> str:
@@ -185,7 +186,8 @@ def _time(plan: Plan, expected: Forecast | None) -> str:
 
 
 def _precision(plan: Plan, expected: Forecast | None) -> str:
-    """What precision the allowance buys, for an assumed spread."""
+    """What precision the allowance buys: as trials spread in an earlier run, else for an assumed
+    spread."""
     rules = plan.rules
     if expected is None:
         trials = rules.repeats_max
@@ -198,11 +200,17 @@ def _precision(plan: Plan, expected: Forecast | None) -> str:
             return "none: not even one trial of each cell fits in the allowance"
         limit = "the cap; the allowance has room for more" if is_capped else "by that run's times"
         bought = f"{_that_fit(trials)} in the allowance ({limit})"
-    reached = precision_of(trials, ASSUMED_SPREAD)
+    spread, why = (
+        ASSUMED_SPREAD,
+        f" if trials spread by {ASSUMED_SPREAD * 100:.0f} % (an assumption)",
+    )
+    if expected is not None and expected.spread is not None:
+        spread, why = expected.spread, f", as trials of run {expected.run} spread"
+    reached = precision_of(trials, spread)
     if reached is None:
         return f"{bought}: no interval, which takes two"
-    buys = f"about ±{reached * 100:.1f} %"
-    return f"{bought}: {buys} if trials spread by {ASSUMED_SPREAD * 100:.0f} % (an assumption)"
+    digits = 1 if reached < 0.1 else 0
+    return f"{bought}: about ±{reached * 100:.{digits}f} %{why}"
 
 
 def _that_fit(trials: int) -> str:

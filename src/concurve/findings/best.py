@@ -71,10 +71,19 @@ class Withheld(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UsedUp(msgspec.Struct, frozen=True, kw_only=True):
-    """The ``cpus`` that so many ``roles`` of a setting were granted together, and use up."""
+    """The ``cpus`` that the ``roles`` of a setting, by their names, were granted together, and use
+    up."""
 
     cpus: float
-    roles: int
+    roles: tuple[str, ...]
+
+
+class NewRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A new run of the same study that would decide: so many ``trials`` of each setting, by these
+    ``options`` of ``concurve run run:ID``."""
+
+    trials: int
+    options: str
 
 
 class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,13 +97,16 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     as it, though the figures have them behind, and ``to_passed`` says how many times as good it is
     as they are; its interval holds for all of them. ``as_good`` are the others not told from it;
     without a recommended one, from the leader. ``behind`` are those that are told from the leader:
-    they are worse. ``decide`` says what would decide, and ``trials``
-    how many of each setting it takes.
+    they are worse. ``decide`` says what would decide, ``trials``
+    how many of each setting it takes, and ``new_run`` with which options; ``None`` where that takes
+    longer than anybody would wait.
 
     ``is_open``: the trials do not decide which one to use. ``first`` is then the smallest of
     ``settings``, where these are few and all others are worse: one of them is to be used all the
-    same. ``to_first`` says how many times as good the others of them are as it; its interval holds
-    for all of them. ``used_up``: the CPUs that it uses up, where the others have no more of them.
+    same. It is there beside a greater recommended one, too. ``to_first`` says how many times as
+    good the others of them are as it; its interval holds for all of them. ``used_up``: the CPUs
+    that it uses up, where the others have no more of them;
+    if it seems about as good, no greater one is recommended then.
     ``is_tentative``: the machine was not quiet, and what the figures would say is worth a mention;
     it is not where they do not compare settings. ``disagreement``: some of the trials say something
     else than all of them. ``given_back``: it is found although settings with one worker were
@@ -116,6 +128,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     behind: tuple[dict[str, Level], ...] = ()
     decide: str = ""
     trials: int | None = None
+    new_run: NewRun | None = None
     doubt: str = ""
     is_open: bool = False
     first: dict[str, Level] | None = None

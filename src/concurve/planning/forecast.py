@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from concurve import words
 from concurve.definition.units import format_duration
 from concurve.errors import StoreError
 from concurve.planning.plan import Plan, plan_of
-from concurve.stats.moments import mean
+from concurve.stats.moments import mean, stdev
 from concurve.store import Store
 from concurve.store.run_head import decode_head
 
@@ -18,12 +20,18 @@ RUNS_LOOKED_AT = 20
 
 class Forecast(NamedTuple):
     """Expected seconds of a block, of the pilot and of the whole run at most, by this earlier
-    ``run``."""
+    ``run``. ``spread``: the standard deviation of the trials of the cell that spreads most, as a
+    share of their mean; ``None`` where a cell has too few trials to tell."""
 
     block_seconds: float
     pilot_seconds: float
     longest_seconds: float
     run: str
+    spread: float | None = None
+
+
+#: The standard deviation of fewer trials says nothing of that of others.
+_SPREAD_TRIALS_MIN = 3
 
 
 def forecast(plan: Plan, store: Store) -> Forecast | None:
@@ -40,15 +48,16 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
         if head.study.roles != plan.study.roles or head.effort != plan.effort:
             continue
         seconds: dict[int, list[float]] = {}
+        figures: dict[int, list[float]] = {}
         earlier = {tuple(cell.parameters.items()): cell.index for cell in plan_of(head).cells}
         outcomes = store.trials(row.id).outcomes
         of_each = zip(outcomes.cells, outcomes.values, outcomes.seconds, strict=True)
         for cell, value, took in of_each:
             if value is not None:
                 seconds.setdefault(cell, []).append(took)
-        trials = [
-            seconds.get(earlier.get(tuple(cell.parameters.items()), -1), []) for cell in plan.cells
-        ]
+                figures.setdefault(cell, []).append(value)
+        same = [earlier.get(tuple(cell.parameters.items()), -1) for cell in plan.cells]
+        trials = [seconds.get(index, []) for index in same]
         if not all(trials):
             continue
         block = sum(map(mean, trials))
@@ -58,8 +67,19 @@ def forecast(plan: Plan, store: Store) -> Forecast | None:
             block * rules.repeats_min,
             min(block * rules.most, rules.time_allowed_seconds),
             row.id,
+            _spread([figures.get(index, []) for index in same]),
         )
     return None
+
+
+def _spread(figures: Sequence[Sequence[float]]) -> float | None:
+    """The greatest relative standard deviation of the figures of a cell."""
+    if any(len(each) < _SPREAD_TRIALS_MIN for each in figures):
+        return None
+    middles = [abs(mean(each)) for each in figures]
+    if not all(math.isfinite(middle) and middle > 0 for middle in middles):
+        return None
+    return max(stdev(each) / middle for each, middle in zip(figures, middles, strict=True))
 
 
 def shortfall(plan: Plan, expected: Forecast | None) -> str:

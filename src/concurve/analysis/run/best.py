@@ -16,7 +16,7 @@ from concurve.analysis.run.given_back import Shares, bounds_of
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.analysis.samples import is_doubtful
 from concurve.estimate import Estimate
-from concurve.findings.best import BestFinding, Disagreement, GivenBack, Undisturbed
+from concurve.findings.best import BestFinding, Disagreement, GivenBack, NewRun, Undisturbed
 from concurve.findings.repeats import repeats_options
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
@@ -52,7 +52,8 @@ _BLOCKS_TOLD_MIN = 3
 #: Fewer trials are not advised: by the spread of a few trials, a number is rough.
 _ADVISED_MIN = 10
 
-_OPEN = "the trials do not decide"
+#: Why nothing is recommended of settings that the trials do not tell apart.
+OPEN = "the trials do not decide"
 #: Both centres are 0, as of errors that hardly any trial has.
 _NO_SHARE = "the centres of the best settings are 0, so no share says how far they lie apart"
 _SINGLE = "a setting with a single trial cannot be distinguished from any: run more trials"
@@ -82,33 +83,56 @@ class _Asked(NamedTuple):
         """So many trials, or more: as many as this run had would only repeat it."""
         return max(trials, self.had + 1, _ADVISED_MIN)
 
-    def after_few(self, common: int) -> str:
+    def after_few(self, common: int, left: _Left | None = None) -> _Decisive:
         """What to do after so few blocks that their spread does not say what would decide."""
-        return (
+        trials = self.at_least(common + 1)
+        time, new_run = self._new_run(trials, left)
+        return _Decisive(
             f"{words.count(common, 'trial')} of each to compare are too few to say how many would "
-            f"decide: {self.options(self.at_least(common + 1))}"
+            f"decide; measure at least {trials}{time}",
+            new_run=new_run,
         )
 
-    def of_levels(self, trials: int, factor: str, levels: Sequence[Level], of: int) -> str:
-        """The same of these levels alone of a factor, out of so many that this run had."""
-        seconds = self.block_seconds
-        fewer = self._replace(
-            block_seconds=None if seconds is None else seconds * len(levels) / of
-        ).options(trials)
-        if not fewer.startswith("--repeats"):
-            return fewer
-        return f"-P {shlex.quote(factor)} {shlex.quote(joined_levels(levels))} {fewer}"
+    def told(self, trials: int, said: str, left: _Left | None = None) -> _Decisive:
+        """That so many trials of each setting would decide, as it is ``said``, with the time that
+        they take; where that is too long, what may need fewer trials."""
+        time, new_run = self._new_run(trials, left)
+        return _Decisive(f"{said}{time}", trials, new_run)
 
-    def options(self, trials: int) -> str:
-        """The options of a new run with so many trials of each setting, and the time it takes;
-        where that is too long, what may need fewer trials."""
-        seconds = None if self.block_seconds is None else trials * self.block_seconds
+    def _new_run(self, trials: int, left: _Left | None) -> tuple[str, NewRun | None]:
+        """The time of a new run with so many trials of each setting, in brackets or as a remark,
+        and its options; ``None`` where it is too long."""
+        block = self.block_seconds
+        if block is not None and left is not None:
+            block *= len(left.levels) / left.of
+        seconds = None if block is None else trials * block
         if seconds is not None and seconds > _WORTH_SECONDS:
             time = words.duration(seconds)
-            return f"that is {time}; longer trials, or a quieter machine, may need fewer"
+            return f"; that is {time}: longer trials or a quieter machine may need fewer", None
         options = repeats_options(trials, seconds, self.allowed_seconds)
+        if left is not None:
+            levels = f"{left.factor}={joined_levels(left.levels)}"
+            options = f"--set {shlex.quote(levels)} {options}"
         time = "" if seconds is None else f" (about {words.duration(seconds)})"
-        return f"{options} in a new run{time}"
+        return time, NewRun(trials=trials, options=options)
+
+
+class _Left(NamedTuple):
+    """The levels of the only factor that varies among which is not decided, ``of`` so many that
+    this run had: a new run needs no others."""
+
+    factor: str
+    levels: tuple[Level, ...]
+    of: int
+
+
+class _Decisive(NamedTuple):
+    """What would decide, as a sentence without its full stop, and how many trials of each setting
+    in which new run, where that is known."""
+
+    said: str
+    trials: int | None = None
+    new_run: NewRun | None = None
 
 
 def best_settings(
@@ -214,18 +238,27 @@ def _find(
         resolutions=resolutions,
     )
     is_open = choice.chosen is None
-    decide, trials = "", None
+    decisive = _Decisive("")
     first, to_first, to_passed = None, None, None
+    passed, as_good = choice.passed, choice.others
+    if choice.chosen is not None:
+        # Whatever the set holds is named: who reads of one setting takes the others to be worse.
+        order = sorted(best.members, key=cost)
+        place = order.index(choice.chosen)
+        passed, as_good = tuple(order[:place]), tuple(order[place + 1 :])
     if choice.chosen is not None and len(factors) == 1:
-        pairs = [(choice.chosen, smaller) for smaller in choice.passed]
+        pairs = [(choice.chosen, smaller) for smaller in passed]
         to_passed = _times_as_good_each(candidates, pairs, is_lower, by_data)
+    if passed:
+        every = range(len(candidates))
+        first, to_first = _first(candidates, best, every, cost, is_lower, by_data, factors)
     if is_open:
         first, to_first = _first(candidates, best, choice.others, cost, is_lower, by_data, factors)
         left = _levels_left(plan, factors, candidates, best) if asked.is_sweep else None
-        decide, trials = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1, asked, left)
+        decisive = _decide_open(candidates, best, 2 * staged(0.95, by_data) - 1, asked, left)
     elif asked.advised:
         confidence = 1 - (1 - staged(0.95, by_data)) / comparisons
-        decide, trials = _decide(candidates, best, confidence, asked)
+        decisive = _decide(candidates, best, confidence, asked)
     leader = candidates[best.leader].cell.parameters
     shared = {
         name: level
@@ -241,13 +274,14 @@ def _find(
         leader=_only(factors, leader),
         compared=len(candidates),
         recommended=None if choice.chosen is None else only([choice.chosen])[0],
-        passed=only(choice.passed),
+        passed=only(passed),
         to_passed=to_passed,
-        as_good=only(choice.others),
+        as_good=only(as_good),
         behind=only(sorted(set(range(len(candidates))) - set(best.members))),
-        decide=decide,
-        trials=trials,
-        doubt=_OPEN if is_open else "",
+        decide=decisive.said,
+        trials=decisive.trials,
+        new_run=decisive.new_run,
+        doubt=OPEN if is_open else "",
         is_open=is_open,
         first=None if first is None else only([first])[0],
         to_first=to_first,
@@ -318,8 +352,8 @@ def _times_as_good(
 
 def _levels_left(
     plan: Plan, factors: Sequence[str], candidates: Sequence[_Candidate], best: BestSet
-) -> tuple[str, tuple[Level, ...]] | None:
-    """The only factor that varies and its levels among which is not decided, in the order of the
+) -> _Left | None:
+    """The levels of the only factor that varies among which is not decided, in the order of the
     plan, where others are worse and need not be measured again; else ``None``."""
     varied = [name for name, levels in _levels(plan).items() if len(levels) > 1]
     if list(factors) != varied or len(varied) != 1 or len(best.members) < 2:
@@ -329,7 +363,7 @@ def _levels_left(
     every = _levels(plan)[name]
     if len(left) == len(every):
         return None
-    return name, tuple(level for level in every if level in left)
+    return _Left(name, tuple(level for level in every if level in left), len(candidates))
 
 
 def _decide_open(
@@ -337,8 +371,8 @@ def _decide_open(
     best: BestSet,
     confidence: float,
     asked: _Asked,
-    left: tuple[str, tuple[Level, ...]] | None,
-) -> tuple[str, int | None]:
+    left: _Left | None,
+) -> _Decisive:
     """What would decide which setting to use, and about how many trials it takes: those by which
     each other one is shown to be as good as the leader, or to be worse, all of them with a power of
     80 %. The ``confidence`` is that of an interval of a pair whose ends are one-sided tests of
@@ -352,24 +386,20 @@ def _decide_open(
     ]
     found = [item for item in gaps if item is not None]
     if len(found) < len(gaps):
-        return _SINGLE, None
+        return _Decisive(_SINGLE)
     if not all(item.is_of_centres for item in found):
-        return _NO_SHARE, None
+        return _Decisive(_NO_SHARE)
     if any(item.is_placed_within_resolution(ALIKE) for item in found):
-        return TOO_COARSE, None
+        return _Decisive(TOO_COARSE)
     have = min(len(item.ranked.values) for item in found)
     if have < _BLOCKS_TOLD_MIN:
-        return asked.after_few(have), None
+        return asked.after_few(have, left)
     wanted = trials_to_place(found, confidence)
     if wanted is None:
-        return "the trials spread too much for more of them to decide", None
+        return _Decisive("the trials spread too much for more of them to decide")
     trials = asked.at_least(wanted)
-    many = f"about {words.count(trials, 'trial')} of each would decide"
-    options = asked.options(trials)
-    if left:
-        (factor, levels) = left
-        options = asked.of_levels(trials, factor, levels, len(candidates))
-    return f"{many}: {options}", trials
+    said = f"about {words.count(trials, 'trial')} of each would decide"
+    return asked.told(trials, said, left)
 
 
 def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
@@ -381,46 +411,45 @@ def _rank(level: Level, levels: Sequence[Level]) -> tuple[bool, float]:
 
 def _decide(
     candidates: Sequence[_Candidate], best: BestSet, confidence: float, asked: _Asked
-) -> tuple[str, int | None]:
+) -> _Decisive:
     """What would decide between the best two settings, and how many trials it takes. The
     ``confidence`` is that of a two-sided comparison."""
     if best.rival is None:
-        return "", None
+        return _Decisive("")
     first, second = candidates[best.leader], candidates[best.rival]
     found = gap(first.values, second.values, (first.resolution, second.resolution))
     if found is None:
-        return _SINGLE, None
+        return _Decisive(_SINGLE)
     if not found.is_of_centres and not found.is_none:
-        return _NO_SHARE, None
+        return _Decisive(_NO_SHARE)
     return _decide_pair(found, confidence, asked)
 
 
-def _decide_pair(found: Gap, confidence: float, asked: _Asked) -> tuple[str, int | None]:
+def _decide_pair(found: Gap, confidence: float, asked: _Asked) -> _Decisive:
     """The same of two settings whose distance is a share."""
     if found.is_within(EFFECT, confidence):
-        return (
+        return _Decisive(
             f"the best two settings lie less than {words.share(EFFECT)} apart: no relevant "
-            "difference",
-            None,
+            "difference"
         )
     is_close = found.share < EFFECT
     seem = f"the best two settings seem {words.share(found.share)} apart"
     if is_close:
         seem = "the best two settings cannot be told apart"
     if found.is_within_resolution(EFFECT):
-        return f"{seem}; {TOO_COARSE}", None
+        return _Decisive(f"{seem}; {TOO_COARSE}")
     have = len(found.ranked.values)
     if have < _BLOCKS_TOLD_MIN:
-        return asked.after_few(have), None
+        return asked.after_few(have)
     trials = found.trials(EFFECT, confidence)
     if trials is None:
-        return f"{seem}, and spread so much that more trials will hardly decide", None
+        return _Decisive(f"{seem}, and spread so much that more trials will hardly decide")
     trials = asked.at_least(trials)
     what = f"a difference of {words.share(EFFECT)}" if is_close else "that, if it is true,"
-    return (
-        f"{seem}; about {words.count(trials, 'trial')} of each would show {what} with a "
-        f"power of 80 %: {asked.options(trials)}",
+    return asked.told(
         trials,
+        f"{seem}; about {words.count(trials, 'trial')} of each would show {what} with a "
+        "power of 80 %",
     )
 
 
@@ -542,9 +571,12 @@ class _Held(NamedTuple):
             return told
         compared = [it for it in self.cells if found.group.items() <= it.parameters.items()]
         doubted = [cell for cell in compared if cell.is_doubtful]
-        both = (found.recommended, found.first), (at_best.recommended, at_best.first)
+        named, at_best_named = (
+            (it.recommended, it.first if it.recommended is None else None)
+            for it in (found, at_best)
+        )
         is_bounded = all(cell.given_back is not None for cell in doubted)
-        if not is_bounded or both[0] != both[1]:
+        if not is_bounded or named != at_best_named:
             return told
         least = self._least(found, compared, doubted)
         if least is not None and least <= 1:
@@ -552,7 +584,7 @@ class _Held(NamedTuple):
         found = _common(found, at_best)
         settings = tuple(_only(found.factors, cell.parameters) for cell in doubted)
         if any(setting in found.settings for setting in settings):
-            found = msgspec.structs.replace(found, decide="", trials=None)
+            found = msgspec.structs.replace(found, decide="", trials=None, new_run=None)
         back = GivenBack(
             settings=settings,
             disturbed=sum(len(cell.every) - len(cell.quiet) for cell in doubted),
@@ -778,5 +810,6 @@ def _in_doubt(found: BestFinding, why: str) -> BestFinding:
         used_up=None,
         decide="",
         trials=None,
+        new_run=None,
         undisturbed=None,
     )

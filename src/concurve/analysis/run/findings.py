@@ -300,7 +300,8 @@ def analyse(
         plan, protocol, picked, every, samples, indicators, ground.speed, absent, head, failed
     )
     cells = with_contradicted(plan, cells)
-    best = with_used_up(best, cells, granted_cpus(head, plan))
+    speed = "" if ground.speed is None else ground.speed.indicator.name
+    best = with_used_up(best, cells, granted_cpus(head, plan), head.study.target, speed)
     in_time = InTime()
     if not head.study.simulation:
         cells = with_shapes(cells, tables, asked)

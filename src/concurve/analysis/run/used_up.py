@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from concurve.analysis.granted import Pool, cpus_used
+from concurve.analysis.run.best import OPEN
 from concurve.definition.indicator_names import split_name
 from concurve.findings.best import BestFinding, UsedUp
 from concurve.findings.cells import CellFindings
+from concurve.stats.best import ALIKE
 from concurve.terms import Level
 
 #: Who uses this share of the CPUs granted leaves none to others.
@@ -20,16 +22,39 @@ def with_used_up(
     best: Sequence[BestFinding],
     cells: Sequence[CellFindings],
     granted: Mapping[int, Sequence[Pool]],
+    target: str = "",
+    speed: str = "",
 ) -> tuple[BestFinding, ...]:
-    """The findings, with the CPUs that the roles of the ``first`` setting use up together.
-    ``granted`` has the CPUs by the index of the cell."""
-    return tuple(
-        msgspec.structs.replace(item, used_up=_used_up(item, cells, granted)) for item in best
+    """The findings, with the CPUs that the roles of the ``first`` setting use up together: a
+    greater setting is then not recommended by ``speed``, the figure of the speed-ups, if the first
+    one seems about as good. ``granted`` has the CPUs by the index of the cell; ``target`` is the
+    name of the measured role."""
+    return tuple(_with_first(item, _used_up(item, cells, granted, target), speed) for item in best)
+
+
+def _with_first(item: BestFinding, used_up: UsedUp | None, speed: str) -> BestFinding:
+    """The finding of a setting that uses up these CPUs; it leaves open which one to use, where a
+    greater one was recommended that can hardly gain."""
+    found = msgspec.structs.replace(item, used_up=used_up)
+    is_alike = item.to_first is not None and item.to_first.value <= 1 + ALIKE
+    if used_up is None or item.recommended is None or not is_alike or item.indicator != speed:
+        return found
+    return msgspec.structs.replace(
+        found,
+        recommended=None,
+        passed=(),
+        to_passed=None,
+        as_good=tuple(setting for setting in item.settings if setting != item.leader),
+        doubt=OPEN,
+        is_open=True,
     )
 
 
 def _used_up(
-    item: BestFinding, cells: Sequence[CellFindings], granted: Mapping[int, Sequence[Pool]]
+    item: BestFinding,
+    cells: Sequence[CellFindings],
+    granted: Mapping[int, Sequence[Pool]],
+    target: str,
 ) -> UsedUp | None:
     """``None`` where they are not used up or not known, and where another one of the settings may
     have more CPUs, as by a factor that is their number."""
@@ -40,7 +65,7 @@ def _used_up(
     pool = pools.pop()
     if pools or pool is None or _are_doubted(first) or cpus_used(first) < _USED_UP * pool.cpus:
         return None
-    return UsedUp(cpus=pool.cpus, roles=len(pool.roles))
+    return UsedUp(cpus=pool.cpus, roles=tuple(name or target for name in pool.roles))
 
 
 def _cell(

@@ -9,7 +9,7 @@ from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
 from concurve.estimate import Estimate
-from concurve.findings.best import BestFinding, Disagreement, Undisturbed
+from concurve.findings.best import BestFinding, Disagreement, Undisturbed, UsedUp
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
 from concurve.stats.best import ALIKE
@@ -30,12 +30,6 @@ _OPENINGS = ("No", "Not", "Use", "The", "Of")
 
 _NOT_QUIET = "the machine was not quiet"
 _ALL_OTHERS = "all others"
-
-#: A setting that loses no more than this share, for sure, is enough for most users.
-_LOSS_TOLD = 0.1
-#: Twice as much is where it uses up the CPUs and seems as good: more workers then gain only if an
-#: operation costs less CPU time with them.
-_LOSS_AT_CPUS = 0.2
 
 #: An interval with an upper end beyond so many times the estimate has none that tells anything.
 _TELLING = 5.0
@@ -186,11 +180,10 @@ def _telling(item: BestFinding) -> str:
 def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
     """Which few settings one is to be used of, and by how much they may differ, where all others
     are worse: ``2 threads are 1.65× as fast as 1 [1.45, 1.93]. Use 2 or 4; 1 is worse. 4 is 0.97×
-    to 1.12× as fast as 2.`` Where the smallest loses little, it is the one to use: ``Use 2; 4 may
-    be as good (0.97× to 1.09× as fast). 1 is worse.`` So it is where it uses up the CPUs: ``Use 2:
-    that uses up the 2 CPUs. 4 may be as good (0.99× to 1.13× as fast). 1 is worse.`` Empty
-    elsewhere. ``gain`` is that of the
-    first of them."""
+    to 1.12× as fast as 2.`` Where the smallest seems about as good, it is the one to use: ``Use 2:
+    4 is not shown to be faster (0.97× to 1.09×). 1 is worse.`` Where it uses up the CPUs, that is
+    why: ``Use 2: server and client use up the 2 CPUs, so more workers can hardly gain (4: 0.99× to
+    1.13×). 1 is worse.`` Empty elsewhere. ``gain`` is that of the first of them."""
     if item.first is None:
         return ""
     is_apart = _is_apart(item, speed)
@@ -198,14 +191,15 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     is_told = gain is not None and (_is_led(item, gain, speed) or gain.is_gain) and not is_apart
     told = _told(plan, gain) if gain is not None and is_told else ""
     worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
-    is_full = not is_apart and _is_full(plan, item)
-    is_first = is_full or _is_enough(plan, item, _LOSS_TOLD)
+    is_first = _is_alike(plan, item)
     settings = [item.first] if is_first else item.settings
     use = f"Use {_one_of(plan, item, settings, with_noun=not told)}{by}"
     apart = _apart(plan, item, "as good" if is_apart else "as fast")
     if is_first:
-        why = f": {_full(item)}. " if is_full else "; "
-        use = f"{use}{why}{_as_good(plan, item, is_apart)} {worse}."
+        why = _not_shown(plan, item, is_apart)
+        if item.used_up is not None and not is_apart:
+            why = _full(plan, item, item.used_up)
+        use = f"{use}: {why}. {worse}."
     else:
         use = f"{use}; {worse}."
     use = " ".join(filter(None, (use, _given_back(plan, item, speed), "" if is_first else apart)))
@@ -231,33 +225,34 @@ def _apart(plan: Plan, item: BestFinding, good: str) -> str:
     return f"{who} {verb} {_span(item)} {good} as {first}{telling}."
 
 
-def _as_good(plan: Plan, item: BestFinding, is_apart: bool) -> str:
-    """``4 may be as good (0.97× to 1.09× as fast).``, beside the setting to use."""
-    span = _span(item) if is_apart else f"{_span(item)} as fast"
-    said = "; ".join(filter(None, (span, _telling(item))))
-    return f"{_named(plan, item, _others(item))} may be as good ({said})."
-
-
-def _is_enough(plan: Plan, item: BestFinding, most: float) -> bool:
-    """Does the smallest of the settings lose no more than the share ``most`` to the others, for
-    sure? Of names, the first is no smaller one."""
-    assert item.to_first is not None and item.to_first.high is not None, "with an interval"
-    return plan.work in item.factors and 0 < 1 - 1 / item.to_first.high <= most
-
-
-def _is_full(plan: Plan, item: BestFinding) -> bool:
-    """Is the smallest of the settings to be used because it uses up the CPUs?"""
+def _is_alike(plan: Plan, item: BestFinding) -> bool:
+    """Does the smallest of the settings seem no more than 5 % behind the others? Of names, the
+    first is no smaller one."""
     assert item.to_first is not None, "with an interval"
-    is_alike = item.to_first.value <= 1 + ALIKE
-    return item.used_up is not None and is_alike and _is_enough(plan, item, _LOSS_AT_CPUS)
+    return plan.work in item.factors and item.to_first.value <= 1 + ALIKE
 
 
-def _full(item: BestFinding) -> str:
-    """``that uses up the 2 CPUs``, after the setting; a load generator uses some of them, too."""
-    assert item.used_up is not None, "the CPUs are used up"
-    cpus = "the one CPU" if item.used_up.cpus == 1 else f"the {item.used_up.cpus:g} CPUs"
-    who = "all roles together use" if item.used_up.roles > 1 else "that uses"
-    return f"{who} up {cpus}"
+def _not_shown(plan: Plan, item: BestFinding, is_apart: bool) -> str:
+    """``4 is not shown to be faster (0.97× to 1.09×)``, of the others than the setting to use."""
+    others = _others(item)
+    who, verb = _named(plan, item, others), words.verb(len(others))
+    said = "; ".join(filter(None, (_span(item), _telling(item))))
+    return f"{who} {verb} not shown to be {'better' if is_apart else 'faster'} ({said})"
+
+
+def _full(plan: Plan, item: BestFinding, found: UsedUp) -> str:
+    """``they use up the 2 CPUs, so more workers can hardly gain (4: 0.97× to 1.09×)``; with a load
+    generator: ``server and load use up …``."""
+    assert item.first is not None, "a setting that uses them up"
+    ((name, level),) = item.first.items()
+    are_counted = is_counted(name, level)
+    who = "they use" if are_counted and level != 1 else "it uses"
+    who = f"{words.listed(found.roles)} use" if len(found.roles) > 1 else who
+    cpus = "the one CPU" if found.cpus == 1 else f"the {found.cpus:g} CPUs"
+    more = f"more {name}" if are_counted else f"a greater {name}"
+    others = _named(plan, item, _others(item))
+    said = "; ".join(filter(None, (f"{others}: {_span(item)}", _telling(item))))
+    return f"{who} up {cpus}, so {more} can hardly gain ({said})"
 
 
 def _others(item: BestFinding) -> list[dict[str, Level]]:

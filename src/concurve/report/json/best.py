@@ -53,6 +53,10 @@ class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
     ] = msgspec.UNSET
     decide: Annotated[str, about("What would decide which setting is best.")] = ""
     trials: Annotated[int | None, about("Trials of each setting that would decide.")] = None
+    new_run: Annotated[
+        str | msgspec.UnsetType,
+        about("The options of concurve run run:ID for a new run that would decide."),
+    ] = msgspec.UNSET
     doubt: Annotated[str, about("Why nothing is recommended.")] = ""
     undisturbed: Annotated[
         Undisturbed | msgspec.UnsetType,
@@ -93,6 +97,7 @@ def _best_set(item: BestFinding) -> dict[str, Any]:
         "compared": item.compared,
         "decide": item.decide,
         "trials": item.trials,
+        "new_run": msgspec.UNSET if item.new_run is None else item.new_run.options,
         "doubt": item.doubt,
         "undisturbed": _undisturbed(item),
     }

@@ -55,6 +55,18 @@ def doubt_sentences(item: BestFinding, known: Estimate | None, again: str) -> st
     return " ".join(filter(None, (why, pointed, _among_undisturbed(item), again)))
 
 
+def decisive_command(best: Sequence[BestFinding], run: str) -> str:
+    """The command of a new run that would decide which settings of a ``run`` are best, to be pasted
+    into a shell: that with the most trials; empty where none is advised."""
+    told = (item for item in best if item.is_open or not item.doubt)
+    most = max(
+        (item.new_run for item in told if item.new_run is not None),
+        key=lambda new_run: new_run.trials,
+        default=None,
+    )
+    return "" if most is None else f"concurve run run:{run} {most.options}"
+
+
 def _among_undisturbed(item: BestFinding) -> str:
     """Which settings are the best of those that are not in doubt; empty where that is not
     known."""

@@ -29,6 +29,7 @@ from concurve.report.document import (
 )
 from concurve.report.sections import (
     assumed,
+    best,
     claims,
     dependence,
     figures,
@@ -201,11 +202,10 @@ def _more(findings: Findings, room: overview.Room) -> Section:
     there += ["--models"] if findings.can_have_models else []
     there.append("--all")
     text = f"concurve show {findings.run.id} {', '.join(there)}"
-    best = [item for item in findings.best if item.is_open or not item.doubt]
-    wanted = [item.trials for item in best if item.trials is not None]
-    if wanted and room.figures:
-        text += f"; more trials: concurve run run:{findings.run.id} --repeats {max(wanted)}"
-    return Section("", (Paragraph(text, Tone.SOFT, lead="more"),))
+    more = [Paragraph(text, Tone.SOFT, lead="more")]
+    if command := best.decisive_command(findings.best, findings.run.id):
+        more.append(Paragraph(command, Tone.SOFT, lead="more trials"))
+    return Section("", tuple(more))
 
 
 def run_document(report: Report) -> Document:
