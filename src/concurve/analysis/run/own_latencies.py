@@ -74,8 +74,8 @@ def latency_sentences(plan: Plan, cells: Sequence[CellFindings]) -> Iterator[Fin
                     kind="warning",
                     sentence=f"The latency by wrk contradicts Little's law in {many}: with "
                     f"{name(plan, worst.cell.parameters)} rate × latency gives "
-                    f"{worst.under_way:.3g} under way on {worst.connections:g} "
-                    f"connections. {why}",
+                    f"{worst.under_way:.3g} under way on "
+                    f"{words.count(round(worst.connections), 'connection')}. {why}",
                     subject="latency by wrk",
                 )
 
