@@ -68,7 +68,9 @@ def test_only_the_cells_with_wide_intervals_are_counted(store: Store) -> None:
 def test_where_nothing_is_decided_one_number_of_trials_is_told(store: Store) -> None:
     found = made_run(store, lambda n: 1.0 + 0.04 * int(n), cv=0.08, rules=STAGED, n=(1, 2, 3))
     answers = [item.sentence for item in found.sentences if item.kind == "answer"]
-    assert any(text.startswith("Not decided") and "--repeats" in text for text in answers)
+    assert any(text.startswith("Not decided") and "would decide" in text for text in answers)
+    assert found.best_overall is not None and found.best_overall.new_run is not None
+    assert "--repeats" in found.best_overall.new_run.options
     assert warning(found).startswith("3 of 3 cells missed") and "--repeats" not in warning(found)
 
 

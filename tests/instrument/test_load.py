@@ -69,7 +69,7 @@ def test_a_table_that_fits_a_terminal(url: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     # A busy machine is told first.
     lines = [line for line in done.stdout.splitlines() if not line.startswith("in doubt: ")]
-    assert "8 sessions on one thread, closed loop" in lines[0]
+    assert "8 sessions on one thread, closed loop" in lines[0], done.stdout
     assert [line.split()[0] for line in lines[3:6]] == ["get", "set", "all"]
     warned = [line for line in lines if line.startswith("warning: ")]
     assert all(len(line) <= 80 for line in lines if line not in warned), done.stdout

@@ -424,7 +424,7 @@ def used_up(parameters: dict[str, Any]) -> CellExplanation:
 
 def test_the_evidence_of_a_limit_stays_where_warnings_leave_little_room() -> None:
     """Notes, the legend and further warnings go first."""
-    report = slowed(sweep("many"), by=1.0)
+    report = slowed(sweep("many"), by=1.0, length=105)
     cell = used_up({"threads": 16})
     document = brief_run_document(report, limits=(Limit({}, cell),))
     text = [line.plain for line in lines(document, 80)]

@@ -127,9 +127,12 @@ struct Program {
 
 impl Program {
     fn who(&self) -> String {
+        // A process names itself: a line break in its name must not break the table's lines.
+        let breaks = |it: char| it.is_control() || matches!(it, '\u{2028}' | '\u{2029}');
+        let name = self.name.replace(breaks, "\u{fffd}");
         match self.pids[..] {
-            [pid] => format!("{} (pid {pid})", self.name),
-            _ => format!("{} ({} processes)", self.name, self.pids.len()),
+            [pid] => format!("{name} (pid {pid})"),
+            _ => format!("{name} ({} processes)", self.pids.len()),
         }
     }
 }
@@ -189,6 +192,16 @@ mod tests {
         assert!(text.contains(who), "{text}");
         assert_eq!(busy(before, reading(110, 65, 5), &others, true), None);
         assert_eq!(busy(before, before, &[], true), None);
+    }
+
+    #[test]
+    fn the_name_of_a_process_breaks_no_line() {
+        let (before, after) = (reading(100, 50, 3), reading(110, 70, 5));
+        let text = busy(before, after, &[used("a\n\nb\u{2028}", 7, 8)], false).unwrap();
+        assert!(
+            text.contains("(a\u{fffd}\u{fffd}b\u{fffd} (pid 7) 40 %"),
+            "{text}"
+        );
     }
 
     #[test]

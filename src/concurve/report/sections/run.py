@@ -203,7 +203,8 @@ def _more(findings: Findings, room: overview.Room) -> Section:
     there.append("--all")
     text = f"concurve show {findings.run.id} {', '.join(there)}"
     more = [Paragraph(text, Tone.SOFT, lead="more")]
-    if command := best.decisive_command(findings.best, findings.run.id):
+    command = best.decisive_command(findings.best, findings.run.id)
+    if command and room.figures:
         more.append(Paragraph(command, Tone.SOFT, lead="more trials"))
     return Section("", tuple(more))
 
