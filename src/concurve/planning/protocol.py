@@ -603,8 +603,9 @@ class Protocol:
 
     def _stop_for_time(self) -> Stop:
         for cell in self.cells:
-            is_by_spread = cell.needed is not None and cell.stop is not StopReason.CHOICE
-            enough = min(cell.needed or 0, cell.target) if is_by_spread else cell.target
+            enough = cell.target
+            if cell.needed is not None and cell.stop is not StopReason.CHOICE:
+                enough = min(cell.needed, cell.target)
             if not cell.skipped and len(cell.used) < enough:
                 cell.stop = StopReason.TIME
         self.stop = Stop("time", f"{self._time_was_up()}{self._not_measured()}")

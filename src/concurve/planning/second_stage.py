@@ -58,6 +58,7 @@ def trials_to_choose(plan: Plan, columns: Mapping[int, Blocks]) -> int | None:
     better = better_of(plan.study, plan.study.primary)
     if better == "neither":
         return 0
+    # Another answer is a new protocol here, too: stored runs are replayed by the one they followed.
     groups: dict[tuple[Level, ...], list[Blocks]] = {}
     for index, values in columns.items():
         groups.setdefault(_conditions(plan, plan.cells[index]), []).append(values)

@@ -215,8 +215,9 @@ mod tests {
                 let (last_ns, before) = last;
                 let between_ns = (clock::monotonic_ns() - last_ns) * cpus.len() as u64;
                 let grown = now.cpu_ns.checked_sub(before.cpu_ns);
+                // A tick is no jump: a count twice is that of a thread that has used 50 ms at least.
                 assert!(
-                    grown.is_some_and(|ns| ns <= between_ns),
+                    grown.is_some_and(|ns| ns <= between_ns + 10_000_000),
                     "{before:?} {now:?}"
                 );
                 assert!(now.migrations >= before.migrations, "{before:?} {now:?}");
