@@ -295,6 +295,48 @@ def test_what_a_load_said_is_told_before_its_figures_are_written(
     assert errors.getvalue() == done.stderr
 
 
+def waited(server: RoleRecord, share: float) -> RoleRecord:
+    """The server, as if it had waited for a CPU for this share of its time."""
+    (phase,) = server.phases
+    ran = phase.usage.cpu_ns or 0
+    usage = msgspec.structs.replace(phase.usage, run_queue_ns=round(ran * share / (1 - share)))
+    return msgspec.structs.replace(server, phases=(msgspec.structs.replace(phase, usage=usage),))
+
+
+@pytest.mark.parametrize(
+    ("share", "disturbed", "why"),
+    [
+        (0.09, "", ""),
+        (0.11, "", "the server waited for a CPU for 11 % of the time that it ran or waited"),
+        (0.01, "python used 90 %", "the machine was busy: python used 90 %"),
+    ],
+)
+def test_no_p99_is_to_be_reported_of_a_server_that_waited_for_a_cpu(
+    share: float, disturbed: str, why: str
+) -> None:
+    server = waited(decode_record(GOLDEN.read_bytes()).roles[0], share)
+    told = {"mostly": "wait", "in_doubt": False, "text": "report 9 ms from due"}
+    load = msgspec.structs.replace(server, facts={"p99": told})
+    (line,) = (it for it in server_lines(server, load, 4, disturbed) if it.startswith("  p99 "))
+    figures = json.loads(with_server(json.dumps({"p99": told}), server, disturbed, 4) or "")["p99"]
+    assert line == f"  p99               {figures['text']}"
+    assert figures["in_doubt"] is bool(why)
+    assert ("report 9 ms" in line) is not bool(why)
+    assert why in line
+    apart = f"taskset -acp 0-2 {server.pid}"
+    assert (apart in line and "taskset -c 3 concurve load" in line) is (share > 0.1)
+
+
+def test_a_closed_loop_has_no_p99_to_report_and_one_cpu_is_not_shared_out() -> None:
+    server = waited(decode_record(GOLDEN.read_bytes()).roles[0], 0.5)
+    assert not any("p99" in line for line in server_lines(server, server, 1))
+    assert json.loads(with_server('{"p99": null}', server, "", 1) or "")["p99"] is None
+    told = {"mostly": "wait", "in_doubt": False, "text": "report 9 ms from due"}
+    load = msgspec.structs.replace(server, facts={"p99": told})
+    (line,) = (it for it in server_lines(server, load, 1) if it.startswith("  p99 "))
+    assert line.endswith("start the load on another machine")
+
+
 def test_figures_that_were_cut_are_left_as_they_are() -> None:
     server = decode_record(GOLDEN.read_bytes()).roles[0]
     assert with_server('{"sessions": 4, "warn', server, "") is None

@@ -142,7 +142,9 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
     note = say if is_json else tell
     if done.disturbed and done.server:  # else nothing was measured
         note(f"in doubt: the machine was busy: {done.disturbed}")
-    whole = with_server(done.stdout, done.server, done.disturbed) if is_json and done.server else ""
+    cpus, whole = os.cpu_count() or 1, None
+    if is_json and done.server:
+        whole = with_server(done.stdout, done.server, done.disturbed, cpus)
     if is_json and done.stdout:
         tell_json((whole or done.stdout).encode())
     else:
@@ -150,6 +152,6 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
     if done.server_ended:
         raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
     if done.server and not whole:
-        for line in server_lines(done.server, done.load, os.cpu_count() or 1):
+        for line in server_lines(done.server, done.load, cpus, done.disturbed):
             note(line)
     return done.code

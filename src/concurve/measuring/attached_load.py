@@ -34,6 +34,13 @@ _THREADS_NAMED = 4
 #: From this share of the CPUs on they are used up, as for ``concurve explain``.
 _CPUS_USED_UP = 0.9
 
+#: From this share of the time that its threads ran or waited for a CPU on, what an attached server
+#: waited is so long that the high percentiles are those of the machine, and not of the server.
+_WAITED_LEAST = 0.1
+
+#: The fact with which the load says what is to be reported as its 99th percentile.
+_P99_FACT = "p99"
+
 #: It tells the load that no study reads its record: its exit code is the verdict on an objective.
 _ATTACHED_VARIABLE = "CONCURVE_LOAD_ATTACHED"
 
@@ -142,14 +149,18 @@ class AttachedServer(msgspec.Struct, frozen=True, kw_only=True):
     machine_busy: str | None
 
 
-def with_server(figures: str, served: RoleRecord, disturbed: str) -> str | None:
+def with_server(figures: str, served: RoleRecord, disturbed: str, cpus: int = 0) -> str | None:
     """The figures that the load wrote as JSON, with what the server used under the key
-    ``attached``; ``None`` if they are no JSON object: more was written than is kept."""
+    ``attached``, and ``p99`` in doubt where the server or the machine makes it so; ``None`` if they
+    are no JSON object: more was written than is kept."""
     try:
         known = msgspec.json.decode(figures, type=dict[str, Any])
     except msgspec.MsgspecError:
         return None
     known["attached"] = _attached_server(served, disturbed)
+    doubt = _p99_doubt(served, disturbed, cpus)
+    if doubt and (p99 := known.get(_P99_FACT)):
+        known[_P99_FACT] = {**p99, "in_doubt": True, "text": doubt}
     return msgspec.json.format(msgspec.json.encode(known), indent=2).decode() + "\n"
 
 
@@ -241,11 +252,56 @@ def _busy_thread(role: RoleRecord, used: float) -> str:
     return first.name if share * used >= _CPUS_USED_UP else ""
 
 
+def _p99_doubt(served: RoleRecord, disturbed: str, cpus: int) -> str:
+    """Why no high percentile of a load is one of its server, and what to do; empty if they are."""
+    waited = _waited_share(served)
+    if waited >= _WAITED_LEAST:
+        share = f"{100 * waited:.0f} %"
+        return (
+            f"in doubt, report none: the server waited for a CPU for {share} of the time that it "
+            f"ran or waited, so p99 and above are the machine's; {_apart(served, cpus)}"
+        )
+    return f"in doubt, report none: the machine was busy: {disturbed}" if disturbed else ""
+
+
+def _waited_share(served: RoleRecord) -> float:
+    """For which share of the measured time that the threads of the server ran or waited for a CPU
+    they waited; 0 where it was not read."""
+    _, usage, _ = _measured(served)
+    if usage.run_queue_ns is None or usage.cpu_ns is None:
+        return 0.0
+    return usage.run_queue_ns / max(usage.run_queue_ns + usage.cpu_ns, 1)
+
+
+def _apart(served: RoleRecord, cpus: int) -> str:
+    """How to give a server and its load CPUs of their own, of so many."""
+    if cpus < 2:
+        return "start the load on another machine"
+    first = "0" if cpus == 2 else f"0-{cpus - 2}"
+    known = (served.pid, *(thread.pid for thread in served.threads.listed))
+    pids = sorted({pid for pid in known if pid is not None})
+    each = "; ".join(f"taskset -acp {first} {pid}" for pid in pids[:_THREADS_NAMED])
+    more = " (and its other processes)" if len(pids) > _THREADS_NAMED else ""
+    return (
+        f"give them CPUs of their own: the server by {each}{more}, the load by "
+        f"taskset -c {cpus - 1} concurve load …"
+    )
+
+
+def _p99_line(served: RoleRecord, load: RoleRecord | None, disturbed: str, cpus: int) -> str:
+    """Which 99th percentile of an open loop to report; empty of a closed one."""
+    told = None if load is None else load.facts.get(_P99_FACT)
+    if not told:
+        return ""
+    return f"  p99               {_p99_doubt(served, disturbed, cpus) or told['text']}"
+
+
 def server_lines(
-    served: RoleRecord, load: RoleRecord | None = None, cpus: int = 0
+    served: RoleRecord, load: RoleRecord | None = None, cpus: int = 0, disturbed: str = ""
 ) -> Iterator[str]:
     """What an attached server used while the load measured, as text, and what limits it beside that
-    load on a machine with so many CPUs, where these figures show it."""
+    load on a machine with so many CPUs, where these figures show it. ``disturbed``: who disturbed
+    the load."""
     when, usage, wall = _measured(served)
     seconds = wall / 1e9
     yield f"server: process {served.pid}, in the {when} time of {seconds:.2f} s"
@@ -258,6 +314,8 @@ def server_lines(
             yield f"  {IDLE_SERVER}"
     if usage.run_queue_ns is not None:
         yield f"  waited for a CPU  {usage.run_queue_ns / 1e9:.3f} s, all threads together"
+    if p99 := _p99_line(served, load, disturbed, cpus):
+        yield p99
     if limit := limit_line(served, load, cpus):
         yield limit
     yield from _switches(usage)

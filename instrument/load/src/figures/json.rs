@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 
 use super::distribution::{Distribution, Percentile};
-use super::{Figures, PERCENTILES, percentiles};
+use super::{Figures, PERCENTILES, percentiles, text};
 use crate::dataset::{DatasetInDatabase, Verified};
 use crate::plan::Plan;
 
@@ -68,10 +68,24 @@ pub fn figures(plan: &Plan, figures: &Figures, verified: Option<&Verified>) -> V
         "warnings": figures.said(),
     });
     all["empty"] = json!(total.empty);
+    all["p99"] = p99(plan, figures);
     for (name, value) in open_loop(figures) {
         all[name] = value;
     }
     all
+}
+
+/// What is to be reported as the 99th percentile of an open loop, and what makes most of it; null in a
+/// closed loop.
+pub fn p99(plan: &Plan, figures: &Figures) -> Value {
+    let said = |of| {
+        json!({
+            "mostly": of,
+            "in_doubt": !figures.doubts.is_empty(),
+            "text": text::p99(of, figures),
+        })
+    };
+    figures.of_p99(plan).map_or(Value::Null, said)
 }
 
 /// What an open loop alone has; null in a closed loop.

@@ -17,6 +17,7 @@ pub mod unanswered;
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
+use serde::Serialize;
 
 use self::client::{busy_client_of_share, for_a_cpu, is_busy};
 use self::distribution::{Distribution, Percentile};
@@ -115,7 +116,8 @@ impl Sent {
 }
 
 /// What makes most of the 99th percentile of an open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum P99 {
     /// A client thread was busy: it sends late, and reads late.
     Client,
@@ -655,6 +657,23 @@ mod tests {
             let line = lines.nth(1).unwrap();
             assert_eq!(line, format!("p99          {report}"), "{said}");
         }
+    }
+
+    #[test]
+    fn no_p99_of_a_run_in_doubt_is_to_be_reported() {
+        let (plan, mut figures) = late(Some(0.02));
+        assert_eq!(json::p99(&plan, &figures)["in_doubt"], false);
+        figures.doubts.push("the CPUs were busy".to_owned());
+        let said = text::table(&plan, &figures);
+        let row = "p99          in doubt, report none: 14.4 ms from due, 400 µs from sending";
+        assert!(
+            said.contains(row) && !said.contains("p99          report"),
+            "{said}"
+        );
+        let told = json::p99(&plan, &figures);
+        assert_eq!(told["in_doubt"], true);
+        assert_eq!(told["mostly"], "wait");
+        assert!(row.ends_with(told["text"].as_str().unwrap()), "{told}");
     }
 
     #[test]

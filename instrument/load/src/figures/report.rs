@@ -5,7 +5,8 @@ use concurve_reporter::line::{HistogramLine, ReportLine};
 use hdrhistogram::Histogram;
 
 use super::distribution::{Distribution, Percentile};
-use super::{Figures, LAG_PERCENTILES, PERCENTILES, Sent};
+use super::{Figures, LAG_PERCENTILES, PERCENTILES, Sent, json};
+use crate::called;
 use crate::counts::histogram::encode;
 use crate::dataset::{DatasetInDatabase, Verified};
 use crate::error::Error;
@@ -104,6 +105,9 @@ pub fn write(plan: &Plan, figures: &Figures, reporter: &Reporter) -> Result<(), 
         "sessions_lost_by_reason",
         serde_json::json!(figures.all.lost),
     )?;
+    if called::beside_attached() {
+        reporter.fact("p99", json::p99(plan, figures))?;
+    }
     reporter.fact("warnings", serde_json::json!(figures.said()))?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::distribution::{Distribution, Percentile};
 use super::{Figures, LAG_PERCENTILES, P99, P99_PLACE, percentiles};
+use crate::called;
 use crate::dataset::Verified;
 use crate::plan::{Pace, Plan, Runners, Target};
 use crate::units::{bytes, count, percent, time};
@@ -164,7 +165,14 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
         );
         facts.push(("rate", value));
     }
-    facts.extend(figures.of_p99(plan).map(|it| ("p99", p99(it, figures))));
+    facts.extend(figures.of_p99(plan).map(|it| {
+        // What to report depends on how long an attached server waited for a CPU: its observer says it.
+        let said = match called::beside_attached() {
+            true => p99_times(figures),
+            false => p99(it, figures),
+        };
+        ("p99", said)
+    }));
     if let Pace::Open { .. } = figures.pace {
         let (due, answered) = (number(figures.due), number(total.answered()));
         let skipped = number(all.skipped);
@@ -234,28 +242,36 @@ fn facts(plan: &Plan, figures: &Figures) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// Which 99th percentile to report, and what makes most of it.
-fn p99(of: P99, figures: &Figures) -> String {
-    let shown = |of: &[Percentile]| bounded(of[P99_PLACE].ns as f64, of[P99_PLACE].is_censored);
-    let due = shown(&figures.percentiles);
-    let sending = || {
-        let sent = figures.sent.as_ref();
-        sent.map_or_else(String::new, |it| shown(&it.percentiles))
-    };
+/// Which 99th percentile to report, and what makes most of it; none of a run in doubt.
+pub fn p99(of: P99, figures: &Figures) -> String {
+    if !figures.doubts.is_empty() {
+        return format!("in doubt, report none: {}", p99_times(figures));
+    }
+    let [due, sending] = p99_shown(figures);
     match of {
-        P99::Client => {
-            format!(
-                "{due} from due, {} from sending: mostly the load's own",
-                sending()
-            )
+        P99::Client => format!("{}: mostly the load's own", p99_times(figures)),
+        P99::Cpu => {
+            format!("report {sending} from sending; {due} from due is the load's lateness")
         }
-        P99::Cpu => format!(
-            "report {} from sending; {due} from due is the load's lateness",
-            sending()
-        ),
         P99::Wait => format!("report {due} from due, mostly the wait until sent"),
         P99::Answer => format!("report {due} from due, mostly the server's, from sending on"),
     }
+}
+
+/// Both 99th percentiles of an open loop.
+fn p99_times(figures: &Figures) -> String {
+    let [due, sending] = p99_shown(figures);
+    format!("{due} from due, {sending} from sending")
+}
+
+/// The 99th percentiles of an open loop from when a request was due, and from sending.
+fn p99_shown(figures: &Figures) -> [String; 2] {
+    let shown = |of: &[Percentile]| bounded(of[P99_PLACE].ns as f64, of[P99_PLACE].is_censored);
+    let sent = figures.sent.as_ref();
+    [
+        shown(&figures.percentiles),
+        sent.map_or_else(String::new, |it| shown(&it.percentiles)),
+    ]
 }
 
 fn sessions(plan: &Plan, pace: Pace) -> String {
