@@ -146,7 +146,7 @@ impl Tally {
 
     /// Counts a success, whether it is measured or not.
     pub fn note_end(&mut self, ending: &Ending) {
-        self.acknowledged += u64::from(matches!(ending, Ending::Ok | Ending::Empty));
+        self.acknowledged += u64::from(matches!(ending, Ending::Ok | Ending::Empty(_)));
     }
 
     /// Takes the counts by kind as those of an interval, and begins new ones.
@@ -173,9 +173,10 @@ impl Tally {
         tally.latency_ns.saturating_record(latency_ns.max(1));
         match ending {
             Ending::Ok => tally.ok += 1,
-            Ending::Empty => {
+            Ending::Empty(key) => {
                 tally.ok += 1;
                 tally.empty += 1;
+                tally.empty_key.get_or_insert(key);
             }
             Ending::Refused => tally.refused += 1,
             Ending::Error(name) => add_count(&mut tally.errors, name, 1),
@@ -276,6 +277,9 @@ pub struct KindTally {
     pub ok: u64,
     /// Of these, those whose answer held nothing: no such key, no row, an empty value.
     pub empty: u64,
+    /// The number of the first key to which the answer held nothing.
+    #[serde(default)]
+    pub empty_key: Option<i64>,
     pub refused: u64,
     /// By kind of error: answered with an error, or not answered because the connection was lost.
     pub errors: BTreeMap<String, u64>,
@@ -317,6 +321,7 @@ impl Default for KindTally {
             latency_ns: histogram(),
             ok: 0,
             empty: 0,
+            empty_key: None,
             refused: 0,
             errors: BTreeMap::new(),
         }
@@ -343,6 +348,7 @@ impl KindTally {
         self.latency_ns += &other.latency_ns;
         self.ok += other.ok;
         self.empty += other.empty;
+        self.empty_key = self.empty_key.or(other.empty_key);
         self.refused += other.refused;
         add_counts(&mut self.errors, &other.errors);
     }

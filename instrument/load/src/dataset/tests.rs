@@ -61,7 +61,9 @@ fn execute_transactions(memory: &mut Memory, data: BankData, transactions: u64) 
         for statement in tpcb.statements(set) {
             let text = statement.pieces.iter().map(|piece| match piece {
                 Piece::Text(text) => text.clone(),
-                Piece::Parameter(slot) => parameters[*slot].to_string(),
+                Piece::Parameter(slot) | Piece::Digits { slot, .. } => {
+                    parameters[*slot].to_string()
+                }
                 Piece::Bytes(_) => unreachable!("none in SQL"),
             });
             memory.execute(&text.collect::<String>()).unwrap();

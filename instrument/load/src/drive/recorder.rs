@@ -463,7 +463,7 @@ impl Recorder {
             sent_ns: Some(transaction.begun_ns),
             answered_ns: Some(now),
             outcome: match ending {
-                Ending::Ok | Ending::Empty => Outcome::Ok,
+                Ending::Ok | Ending::Empty(_) => Outcome::Ok,
                 Ending::Refused => Outcome::Refused,
                 Ending::Error(_) => Outcome::Error,
             },

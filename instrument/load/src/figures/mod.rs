@@ -29,7 +29,7 @@ use crate::counts::timeline::Timeline;
 use crate::error::Error;
 use crate::plan::{End, Goal, Pace, Plan};
 use crate::units::{count, percent, time};
-use crate::workload::TransactionKind;
+use crate::workload::Workload;
 
 /// Of more late transactions than this, the 99th percentile is one of them.
 const LATE_SHARE_MAX: f64 = 0.01;
@@ -318,7 +318,8 @@ impl Figures {
 
     /// Answers that held nothing, where they are most of those to a kind of transaction: a server does other
     /// work for what is there.
-    fn empty_answers(&self, kinds: &[TransactionKind]) -> Option<String> {
+    fn empty_answers(&self, workload: &dyn Workload) -> Option<String> {
+        let kinds = workload.kinds();
         let is_empty = |it: &KindTally| 2 * it.empty > it.answered();
         let found = kinds
             .iter()
@@ -338,9 +339,14 @@ impl Figures {
                 format!(" to {}", names.join(" and "))
             }
         };
+        let numbers = self.all.kinds.iter().enumerate();
+        let mut named = numbers.filter_map(|(kind, tally)| workload.key(kind, tally.empty_key?));
+        let example = named
+            .next()
+            .map_or_else(String::new, |it| format!(" (no key {it})"));
         (empty > 0).then(|| {
             format!(
-                "{share} {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing; make them first (--prefill sets keys), or ask for some that exist with a --command of your own",
+                "{share} {} answers{of} were empty: the keys or rows asked for are not there, or hold nothing{example}; make them first (--prefill sets keys), or ask for some that exist with a --command of your own",
                 count(answers as f64)
             )
         })
@@ -472,7 +478,7 @@ impl Figures {
         }
         found.extend(self.steadiness.warning(self.all.wall_ns(), machine_busy));
         found.extend(plan.workload.warnings(plan.sessions));
-        found.extend(self.empty_answers(plan.workload.kinds()));
+        found.extend(self.empty_answers(plan.workload.as_ref()));
         found.extend(self.idle_sessions(plan));
         if self.total.failed() > 0 {
             found.push(format!("errors: {}", by_kind(&self.total.errors)));

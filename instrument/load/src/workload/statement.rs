@@ -16,7 +16,22 @@ pub enum Piece {
     Bytes(Vec<u8>),
     /// A number, by its slot in [`Parameters`](super::Parameters).
     Parameter(usize),
+    /// A number in a text, with leading zeros up to a width.
+    Digits { slot: usize, width: usize },
 }
+
+impl Piece {
+    /// The slot of the number that it is.
+    pub fn slot(&self) -> Option<usize> {
+        match self {
+            Self::Parameter(slot) | Self::Digits { slot, .. } => Some(*slot),
+            Self::Text(_) | Self::Bytes(_) => None,
+        }
+    }
+}
+
+/// The greatest width of a number: no number has more digits.
+const WIDTH_MAX: usize = 20;
 
 /// Why a statement cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -43,18 +58,14 @@ impl Statement {
 
     /// Whether it holds the parameter of a slot.
     pub fn has_parameter(&self, slot: usize) -> bool {
-        self.pieces.contains(&Piece::Parameter(slot))
+        self.pieces.iter().any(|it| it.slot() == Some(slot))
     }
 
     /// The same statement with its parameters in its text, and a comment with the parameter
     /// `unique_slot`, which makes the text new each time. A statement without parameters stays as it
     /// is.
     pub fn with_new_text(&self, unique_slot: usize) -> Self {
-        if !self
-            .pieces
-            .iter()
-            .any(|it| matches!(it, Piece::Parameter(_)))
-        {
+        if !self.pieces.iter().any(|it| it.slot().is_some()) {
             return self.clone();
         }
         let (begin, end) = (" /* ".to_owned(), " */".to_owned());
@@ -87,19 +98,36 @@ impl Statement {
             if !before.is_empty() {
                 pieces.push(Piece::Text(before.to_owned()));
             }
-            let placeholder = placeholders.iter().find(|(known, _)| *known == name);
-            let (_, replacement) = placeholder.ok_or_else(|| StatementError::Placeholder {
+            let replacement = replacement(name, placeholders);
+            let replacement = replacement.ok_or_else(|| StatementError::Placeholder {
                 statement: text.to_owned(),
                 name: name.to_owned(),
                 known: names(placeholders),
             })?;
-            pieces.extend(replacement.iter().cloned());
+            pieces.extend(replacement);
             rest = behind;
         }
         if !rest.is_empty() {
             pieces.push(Piece::Text(rest.to_owned()));
         }
         Ok(Self::of(pieces))
+    }
+}
+
+/// What replaces a placeholder; `n:8` is `n` with a width of 8 digits at least.
+fn replacement(name: &str, placeholders: &[(&str, Vec<Piece>)]) -> Option<Vec<Piece>> {
+    let of = |name: &str| placeholders.iter().find(|(known, _)| *known == name);
+    if let Some((_, pieces)) = of(name) {
+        return Some(pieces.clone());
+    }
+    let (name, width) = name.split_once(':')?;
+    let width = width
+        .parse()
+        .ok()
+        .filter(|it| (1..=WIDTH_MAX).contains(it))?;
+    match of(name)?.1[..] {
+        [Piece::Digits { slot, .. }] => Some(vec![Piece::Digits { slot, width }]),
+        _ => None,
     }
 }
 
@@ -114,7 +142,31 @@ mod tests {
 
     fn placeholders() -> Vec<(&'static str, Vec<Piece>)> {
         let key = vec![Piece::Text("key:".to_owned()), Piece::Parameter(0)];
-        vec![("key", key), ("value", vec![Piece::Bytes(Vec::new())])]
+        let number = vec![Piece::Digits { slot: 0, width: 1 }];
+        vec![
+            ("key", key),
+            ("value", vec![Piece::Bytes(Vec::new())]),
+            ("n", number),
+        ]
+    }
+
+    #[test]
+    fn a_number_has_the_width_that_is_asked_for() {
+        let pieces = |text| Statement::parse(text, &placeholders()).map(|it| it.pieces);
+        for (text, width) in [("{n}", 1), ("{n:1}", 1), ("{n:12}", 12), ("{n:20}", 20)] {
+            assert_eq!(pieces(text).unwrap(), [Piece::Digits { slot: 0, width }]);
+        }
+        for wrong in [
+            "{n:0}",
+            "{n:21}",
+            "{n:}",
+            "{n:x}",
+            "{key:12}",
+            "{value:3}",
+            "{m:3}",
+        ] {
+            assert!(pieces(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -143,7 +195,7 @@ mod tests {
                 .to_string()
         };
         assert!(error(" ").contains("an empty command"));
-        assert!(error("GET {kye}").contains("\"kye\"; there are key, value"));
+        assert!(error("GET {kye}").contains("\"kye\"; there are key, value, n"));
         assert!(error("GET {key").contains("not closed"));
     }
 }

@@ -8,11 +8,30 @@ use super::transaction::Parameters;
 /// length, and its bytes are built once.
 pub const DIGITS: usize = 12;
 
+/// A number of any length in a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Number {
+    /// The bytes of the token before it.
+    at: usize,
+    slot: usize,
+    width: usize,
+}
+
+impl Number {
+    fn len(&self, parameters: &Parameters) -> usize {
+        let number = parameters[self.slot];
+        let digits = number.unsigned_abs().checked_ilog10().unwrap_or(0) as usize + 1;
+        (digits + usize::from(number < 0)).max(self.width)
+    }
+}
+
 /// A token, with the offset and the slot of each parameter in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Token {
     pub bytes: Vec<u8>,
     pub parameters: Vec<(usize, usize)>,
+    /// Numbers without a fixed length, which the bytes leave out.
+    numbers: Vec<Number>,
     begun: bool,
 }
 
@@ -22,6 +41,44 @@ impl Token {
         for (at, slot) in &self.parameters {
             let digits = &mut self.bytes[*at..][..DIGITS];
             digits.fill(b'0');
+            put_digits(parameters[*slot], digits);
+        }
+    }
+
+    /// Whether it holds the parameter of a slot.
+    pub fn has_slot(&self, slot: usize) -> bool {
+        let fixed = self.parameters.iter().map(|it| it.1);
+        fixed
+            .chain(self.numbers.iter().map(|it| it.slot))
+            .any(|it| it == slot)
+    }
+
+    /// Whether all its instances have the same length.
+    pub fn has_fixed_length(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// The length of its instance with these parameters.
+    pub fn len(&self, parameters: &Parameters) -> usize {
+        let numbers = self.numbers.iter().map(|it| it.len(parameters));
+        self.bytes.len() + numbers.sum::<usize>()
+    }
+
+    /// Writes its instance with these parameters.
+    pub fn put(&self, parameters: &Parameters, out: &mut Vec<u8>) {
+        let (begin, mut from) = (out.len(), 0);
+        for number in &self.numbers {
+            out.extend_from_slice(&self.bytes[from..number.at]);
+            from = number.at;
+            let at = out.len();
+            out.resize(at + number.len(parameters), b'0');
+            put_digits(parameters[number.slot], &mut out[at..]);
+        }
+        out.extend_from_slice(&self.bytes[from..]);
+        for (at, slot) in &self.parameters {
+            let before = self.numbers.iter().filter(|it| it.at <= *at);
+            let before: usize = before.map(|it| it.len(parameters)).sum();
+            let digits = &mut out[begin + at + before..][..DIGITS];
             put_digits(parameters[*slot], digits);
         }
     }
@@ -59,6 +116,14 @@ pub fn tokens(statement: &Statement) -> Vec<Token> {
                 token.begun = true;
                 token.parameters.push((token.bytes.len(), *slot));
                 token.bytes.resize(token.bytes.len() + DIGITS, b'0');
+            }
+            Piece::Digits { slot, width } => {
+                token.begun = true;
+                token.numbers.push(Number {
+                    at: token.bytes.len(),
+                    slot: *slot,
+                    width: *width,
+                });
             }
         }
     }

@@ -90,6 +90,12 @@ pub trait Workload: Debug + Send + Sync {
     /// The generator of the transactions of a session.
     fn generator(&self, session: u64) -> Box<dyn Generator>;
 
+    /// The key with this number as a kind of transaction asks for it, such as `user:17`; `None` if its
+    /// statements name none.
+    fn key(&self, _kind: usize, _number: i64) -> Option<String> {
+        None
+    }
+
     /// Warnings of this workload about a run with so many sessions.
     fn warnings(&self, _sessions: u64) -> Vec<String> {
         Vec::new()
@@ -189,8 +195,9 @@ pub enum Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     Ok,
-    /// As it should, with an answer that holds nothing: a key that is not there, an empty value.
-    Empty,
+    /// As it should, with an answer that holds nothing: a key that is not there, an empty value. The number
+    /// of the key that was asked for.
+    Empty(i64),
     /// The server answered as it should, but did not do what was asked: a lock is held by another
     /// client, a row does not exist.
     Refused,

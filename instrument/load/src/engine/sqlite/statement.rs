@@ -29,7 +29,9 @@ impl Sql {
                     text.push_str(part);
                     continue;
                 }
-                Piece::Parameter(slot) => values.push(Value::Parameter(*slot)),
+                Piece::Parameter(slot) | Piece::Digits { slot, .. } => {
+                    values.push(Value::Parameter(*slot));
+                }
                 Piece::Bytes(bytes) => values.push(Value::Bytes(bytes.clone())),
             }
             text.push('?');

@@ -32,13 +32,7 @@ impl Template {
         let pieces = statement.pieces.clone();
         let mut text = Vec::new();
         put_text(&pieces, &mut text, |_, text| text.push(b'?'));
-        let slots: Vec<usize> = pieces
-            .iter()
-            .filter_map(|piece| match piece {
-                Piece::Parameter(slot) => Some(*slot),
-                _ => None,
-            })
-            .collect();
+        let slots: Vec<usize> = pieces.iter().filter_map(Piece::slot).collect();
         let mut execute = Vec::new();
         packet::put(0, &mut execute, |out| put_execute(slots.len(), out));
         let text = String::from_utf8_lossy(&text).into_owned();
@@ -154,7 +148,7 @@ fn put_text(pieces: &[Piece], out: &mut Vec<u8>, parameter: impl Fn(usize, &mut 
                 }
                 out.push(b'\'');
             }
-            Piece::Parameter(slot) => parameter(*slot, out),
+            Piece::Parameter(slot) | Piece::Digits { slot, .. } => parameter(*slot, out),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Query {
                 Piece::Bytes(bytes) => {
                     text.push_str(&escape_literal(&String::from_utf8_lossy(bytes)));
                 }
-                Piece::Parameter(slot) => {
+                Piece::Parameter(slot) | Piece::Digits { slot, .. } => {
                     slots.push(*slot);
                     text.push_str(&format!("${}", slots.len()));
                 }
@@ -247,7 +247,7 @@ impl NewText {
                     let literal = escape_literal(&String::from_utf8_lossy(bytes));
                     out.extend_from_slice(literal.as_bytes());
                 }
-                Piece::Parameter(slot) => {
+                Piece::Parameter(slot) | Piece::Digits { slot, .. } => {
                     let mut digits = itoa::Buffer::new();
                     out.extend_from_slice(digits.format(parameters[*slot]).as_bytes());
                 }

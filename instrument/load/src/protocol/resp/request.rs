@@ -1,8 +1,10 @@
 //! Requests: arrays of strings, built once and sent with other parameters each time. The statement
 //! service gets prepared statements, by name, or texts.
 
+use std::mem;
+
 use super::login::Service;
-use crate::workload::{DIGITS, Parameters, Piece, Statement, put_digits, tokens};
+use crate::workload::{DIGITS, Parameters, Piece, Statement, Token, put_digits, tokens};
 
 /// What is sent for a statement.
 #[derive(Debug)]
@@ -36,32 +38,63 @@ impl Template {
     }
 }
 
-/// The bytes of a command, with the offset and the slot of each parameter.
+/// The parts of a command, in their order.
 #[derive(Debug)]
-pub struct CommandTemplate {
-    bytes: Vec<u8>,
-    parameters: Vec<(usize, usize)>,
+pub struct CommandTemplate(Vec<Part>);
+
+#[derive(Debug)]
+enum Part {
+    /// Bytes of the same length each time, with the offset and the slot of each parameter.
+    Fixed {
+        bytes: Vec<u8>,
+        parameters: Vec<(usize, usize)>,
+    },
+    /// An element whose length depends on its numbers.
+    Sized(Token),
 }
 
 impl CommandTemplate {
     pub fn of(statement: &Statement) -> Self {
         let tokens = tokens(statement);
-        let (mut bytes, mut parameters) = (Vec::new(), Vec::new());
+        let (mut parts, mut bytes, mut parameters) = (Vec::new(), Vec::new(), Vec::new());
         put_header(b'*', tokens.len(), &mut bytes);
         for token in tokens {
+            if !token.has_fixed_length() {
+                parts.push(Part::Fixed {
+                    bytes: mem::take(&mut bytes),
+                    parameters: mem::take(&mut parameters),
+                });
+                parts.push(Part::Sized(token));
+                continue;
+            }
             put_bulk(&token.bytes, &mut bytes);
             let begin = bytes.len() - token.bytes.len() - 2;
             let slots = token.parameters.iter();
             parameters.extend(slots.map(|(at, slot)| (begin + at, *slot)));
         }
-        Self { bytes, parameters }
+        parts.push(Part::Fixed { bytes, parameters });
+        Self(parts)
     }
 
     pub fn put(&self, parameters: &Parameters, out: &mut Vec<u8>) {
-        let begin = out.len();
-        out.extend_from_slice(&self.bytes);
-        for (at, slot) in &self.parameters {
-            put_digits(parameters[*slot], &mut out[begin + at..][..DIGITS]);
+        for part in &self.0 {
+            match part {
+                Part::Fixed {
+                    bytes,
+                    parameters: slots,
+                } => {
+                    let begin = out.len();
+                    out.extend_from_slice(bytes);
+                    for (at, slot) in slots {
+                        put_digits(parameters[*slot], &mut out[begin + at..][..DIGITS]);
+                    }
+                }
+                Part::Sized(token) => {
+                    put_header(b'$', token.len(parameters), out);
+                    token.put(parameters, out);
+                    out.extend_from_slice(b"\r\n");
+                }
+            }
         }
     }
 }
@@ -119,11 +152,7 @@ pub struct NewText(Vec<Piece>);
 impl Prepared {
     fn of(index: usize, statement: &Statement) -> Self {
         let name = format!("s{index}");
-        let slots = statement.pieces.iter().filter_map(|piece| match piece {
-            Piece::Parameter(slot) => Some(*slot),
-            _ => None,
-        });
-        let slots: Vec<usize> = slots.collect();
+        let slots: Vec<usize> = statement.pieces.iter().filter_map(Piece::slot).collect();
         let mut begin = Vec::new();
         put_header(b'*', 2 + slots.len(), &mut begin);
         put_bulk(b"EXECUTE", &mut begin);
@@ -166,13 +195,15 @@ fn text(pieces: &[Piece], parameter: impl Fn(usize) -> String) -> String {
     let part = |piece: &Piece| match piece {
         Piece::Text(part) => part.clone(),
         Piece::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Piece::Parameter(slot) => parameter(*slot),
+        Piece::Parameter(slot) | Piece::Digits { slot, .. } => parameter(*slot),
     };
     pieces.iter().map(part).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn sent(pieces: Vec<Piece>, parameters: Parameters) -> String {
@@ -188,6 +219,56 @@ mod tests {
         let pieces = vec![text("SET  k "), bytes("a b"), text(" é "), bytes("")];
         let expected = "*5\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\na b\r\n$2\r\né\r\n$0\r\n\r\n";
         assert_eq!(sent(pieces, Parameters::default()), expected);
+    }
+
+    /// The elements of one array of strings that fills all the bytes.
+    fn elements(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let line = |bytes: &mut &[u8], kind: u8| {
+            let end = bytes.windows(2).position(|it| it == b"\r\n")?;
+            let length = std::str::from_utf8(bytes[..end].strip_prefix(&[kind])?).ok()?;
+            *bytes = &bytes[end + 2..];
+            length.parse::<usize>().ok()
+        };
+        let mut rest = bytes;
+        let count = line(&mut rest, b'*')?;
+        let mut found = Vec::new();
+        for _ in 0..count {
+            let length = line(&mut rest, b'$')?;
+            found.push(rest.get(..length)?.to_vec());
+            rest = rest.get(length..)?.strip_prefix(b"\r\n")?;
+        }
+        rest.is_empty().then_some(found)
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_of_any_length_are_in_strings_of_their_length(
+            numbers in prop::array::uniform3(prop_oneof![any::<i64>(), 0..2_000_000i64]),
+            pieces in prop::collection::vec((0..5u8, 0..3usize, 1..=20usize), 1..12),
+        ) {
+            let (mut text, mut statement) = ("SET ".to_owned(), vec![Piece::Text("SET ".to_owned())]);
+            for (kind, slot, width) in pieces {
+                let number = numbers[slot];
+                let zeros = |width: usize| match number < 0 {
+                    true => format!("-{:0>1$}", number.unsigned_abs(), width.saturating_sub(1)),
+                    false => format!("{number:0width$}"),
+                };
+                let (piece, shown) = match kind {
+                    0 => (Piece::Text(" ".to_owned()), " ".to_owned()),
+                    1 => (Piece::Text("a:".to_owned()), "a:".to_owned()),
+                    2 => (Piece::Digits { slot, width }, zeros(width)),
+                    3 => (Piece::Digits { slot, width: 1 }, number.to_string()),
+                    _ if number.unsigned_abs() < 100_000_000_000 => (Piece::Parameter(slot), zeros(DIGITS)),
+                    _ => continue,
+                };
+                statement.push(piece);
+                text.push_str(&shown);
+            }
+            let mut out = b"before".to_vec();
+            CommandTemplate::of(&Statement::of(statement)).put(&numbers.into(), &mut out);
+            let words = text.split_ascii_whitespace().map(|it| it.as_bytes().to_vec());
+            prop_assert_eq!(elements(&out[6..]), Some(words.collect::<Vec<_>>()));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Commands of a key-value server, one after the other: named ones, and the user's own.
 //!
-//! `SET {key} {value} NX PX 10000` is a command. Placeholders: `{key}`, `{value}` (as many bytes
+//! `SET {key} {value} NX PX 10000` is a command. Placeholders: `{key}` (`key:` and 12 digits), `{n}` (the number
+//! of the key alone, as in `user:{n}`; `{n:8}` with leading zeros up to 8 digits), `{value}` (as many bytes
 //! as asked for), `{session}`, `{count}` (of the session's transactions so far),
 //! `{run}` (a text that no other load has).
 
@@ -12,6 +13,7 @@ use std::sync::atomic::AtomicU64;
 use rand::rngs::SmallRng;
 
 use super::statement::{Piece, Statement, StatementError};
+use super::tokens::{Token, tokens};
 use super::transaction::{
     Answer, Ending, Generator, Language, Parameters, Prefill, Selection, TransactionKind, Workload,
     WorkloadError,
@@ -51,7 +53,8 @@ const VALUE_BYTES: u32 = 3;
 /// Options of scripts.
 #[derive(Debug, clap::Args)]
 pub struct ScriptOptions {
-    /// A command of your own; repeat the option for a transaction of several commands
+    /// A command of your own; repeat the option for a transaction of several commands. {key} is key: and
+    /// 12 digits, {n} its number alone (GET user:{n}; {n:8}: 8 digits at least)
     #[arg(long, value_name = "'SET {key} {value}'", conflicts_with = "mix")]
     command: Vec<String>,
     /// Mix of named workloads, with their weights
@@ -176,13 +179,24 @@ impl Scripts {
                 ("session", vec![Piece::Parameter(SESSION)]),
                 ("count", vec![Piece::Parameter(COUNT)]),
                 ("run", vec![Piece::Bytes(run_id.as_bytes().to_vec())]),
+                (
+                    "n",
+                    vec![Piece::Digits {
+                        slot: KEY,
+                        width: 1,
+                    }],
+                ),
             ],
         }
     }
 
     /// `{key}` is a number alone, as keys of database tables are.
     fn with_bare_keys(mut self) -> Self {
-        self.placeholders[0] = ("key", vec![Piece::Parameter(KEY)]);
+        for (name, pieces) in &mut self.placeholders {
+            if ["key", "n"].contains(name) {
+                *pieces = vec![Piece::Parameter(KEY)];
+            }
+        }
         self
     }
 
@@ -246,7 +260,8 @@ impl Scripts {
                 kind.name
             ));
         }
-        if !self.statements.iter().any(|it| it.has_parameter(KEY)) {
+        let named = |it: &Statement| it.pieces.contains(&Piece::Parameter(KEY));
+        if !self.statements.iter().any(named) {
             return refuse(
                 "is for commands with a {key}: these name none; leave it out".to_owned(),
             );
@@ -273,6 +288,17 @@ impl Workload for Scripts {
 
     fn statements(&self, _set: usize) -> &[Statement] {
         &self.statements
+    }
+
+    fn key(&self, kind: usize, number: i64) -> Option<String> {
+        let mut parameters = Parameters::default();
+        parameters[KEY] = number;
+        let last = self.kinds[kind].round_trips.last()?.clone();
+        let tokens: Vec<Token> = self.statements[last].iter().flat_map(tokens).collect();
+        let token = tokens.iter().find(|it| it.has_slot(KEY))?;
+        let mut key = Vec::new();
+        token.put(&parameters, &mut key);
+        String::from_utf8(key).ok()
     }
 
     fn generator(&self, session: u64) -> Box<dyn Generator> {
@@ -309,13 +335,15 @@ impl Generator for ScriptGenerator {
         &mut self,
         kind: usize,
         round_trip: usize,
-        _parameters: &mut Parameters,
+        parameters: &mut Parameters,
         answer: &Answer,
     ) -> Option<Ending> {
         match answer {
             Answer::Error(kind) => Some(Ending::Error(kind.clone())),
             Answer::Nothing if self.refused_by_nothing[kind] => Some(Ending::Refused),
-            Answer::Nothing if round_trip + 1 == self.round_trips[kind] => Some(Ending::Empty),
+            Answer::Nothing if round_trip + 1 == self.round_trips[kind] => {
+                Some(Ending::Empty(parameters[KEY]))
+            }
             Answer::Done(_) | Answer::Nothing => None,
         }
     }
@@ -360,7 +388,19 @@ mod tests {
         let mut answered =
             |round_trip| generator.answered(0, round_trip, &mut parameters, &Answer::Nothing);
         assert_eq!(answered(0), None, "the other one follows");
-        assert_eq!(answered(1), Some(Ending::Empty));
+        assert_eq!(answered(1), Some(Ending::Empty(0)));
+    }
+
+    #[test]
+    fn a_key_is_named_as_the_last_command_asks_for_it() {
+        let key = |command: &str| {
+            let scripts = scripts().with("custom", 1, &["PING", command]).unwrap();
+            scripts.key(0, 17)
+        };
+        assert_eq!(key("GET user:{n}").as_deref(), Some("user:17"));
+        assert_eq!(key("HGET {n:4}:a {session}").as_deref(), Some("0017:a"));
+        assert_eq!(key("GET {key}").as_deref(), Some("key:000000000017"));
+        assert_eq!(key("GET it"), None);
     }
 
     #[test]
@@ -373,7 +413,7 @@ mod tests {
         let mut parameters = Parameters::default();
         let mut answered = |kind, answer| generator.answered(kind, 0, &mut parameters, &answer);
         assert_eq!(answered(0, Answer::Nothing), Some(Ending::Refused));
-        assert_eq!(answered(1, Answer::Nothing), Some(Ending::Empty));
+        assert_eq!(answered(1, Answer::Nothing), Some(Ending::Empty(0)));
         assert_eq!(answered(1, Answer::Done(None)), None);
         let error = Answer::Error("BUSY".to_owned());
         assert_eq!(answered(1, error), Some(Ending::Error("BUSY".to_owned())));
