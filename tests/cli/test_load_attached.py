@@ -278,7 +278,7 @@ def test_figures_as_json_stay_json_beside_an_attached_server(
 
 
 @pytest.mark.parametrize("option", [(), ("--json",)])
-def test_what_a_load_said_is_told_before_its_figures_are_written(
+def test_what_a_load_said_is_told_where_its_figures_cannot_be_written(
     option: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = Loaded("{}\n", "the data is not what it must be\n", 1, None, disturbed="")
@@ -335,6 +335,21 @@ def test_a_closed_loop_has_no_p99_to_report_and_one_cpu_is_not_shared_out() -> N
     load = msgspec.structs.replace(server, facts={"p99": told})
     (line,) = (it for it in server_lines(server, load, 1) if it.startswith("  p99 "))
     assert line.endswith("start the load on another machine")
+
+
+def test_what_failed_stands_below_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = decode_record(GOLDEN.read_bytes()).roles[0]
+    done = Loaded("the table\n", "the data is not what it must be\n", 1, server, disturbed="cc1")
+    monkeypatch.setattr("concurve.engine.local.LocalEngine", object)
+    monkeypatch.setattr("concurve.measuring.attached_load.load_attached", lambda *_: done)
+    both = io.StringIO()
+    monkeypatch.setattr("sys.stdout", both)
+    monkeypatch.setattr("sys.stderr", both)
+    assert _attached("concurve-load", ["url"], "1") == 1
+    lines = both.getvalue().splitlines()
+    assert lines[0].startswith("in doubt: ") and lines[1] == "the table"
+    assert lines[2].startswith("server: process ")
+    assert lines[-1] == done.stderr.strip()
 
 
 def test_figures_that_were_cut_are_left_as_they_are() -> None:

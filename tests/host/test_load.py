@@ -115,7 +115,7 @@ def test_another_run_of_concurve_is_named(tmp_path: Path) -> None:
     assert run["own-server"].run == run["concurve-trial"].run == 11
     assert run["child"].run is None
     assert str(run["own-server"]) == (
-        "own-server (pid 13, nice 0, of another concurve run, pid 11) 10 %"
+        "own-server (pid 13, nice 0, of a concurve command, pid 11) 10 %"
     )
     assert (run["own-server"].whose, run["child"].whose) == ("another concurve run", "child")
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from concurve.measuring.attached_load import Loaded
 
 HELP = """Put load on a server, and say how it answered.
 
@@ -122,23 +126,35 @@ def _take(option: str, arguments: Sequence[str]) -> tuple[list[str], tuple[str, 
 
 
 def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
-    """Load the server, print who disturbed the load, what the load wrote and what the server used,
-    and give the exit code of the load. Standard output that is JSON stays so: what the server used
-    is a key of it.
+    """Load the server, print who disturbed the load, its figures, what the server used and at last
+    what failed, and give the exit code of the load. Standard output that is JSON stays so: what the
+    server used is a key of it.
 
     Raises:
         HostError: there is no such process, or it ended meanwhile.
         StudyError: the text names no process.
     """
-    from concurve.cli.streams import say, tell, tell_json
     from concurve.engine.local import LocalEngine
     from concurve.errors import HostError
-    from concurve.measuring.attached_load import load_attached, server_lines, with_server
+    from concurve.measuring.attached_load import load_attached
 
     done = load_attached(LocalEngine(), program, arguments, attach, _ATTACH)
-    # What failed is told even where the figures cannot be written.
-    sys.stderr.write(done.stderr)
-    is_json = _JSON in arguments
+    try:
+        _show(done, is_json=_JSON in arguments)
+        sys.stdout.flush()
+    finally:
+        # What failed stands below the figures, and is told where they cannot be written as well.
+        sys.stderr.write(done.stderr)
+    if done.server_ended:
+        raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
+    return done.code
+
+
+def _show(done: Loaded, is_json: bool) -> None:
+    """Print who disturbed the load, its figures, and what the server used."""
+    from concurve.cli.streams import say, tell, tell_json
+    from concurve.measuring.attached_load import server_lines, with_server
+
     note = say if is_json else tell
     if done.disturbed and done.server:  # else nothing was measured
         note(f"in doubt: the machine was busy: {done.disturbed}")
@@ -149,9 +165,6 @@ def _attached(program: str, arguments: Sequence[str], attach: str) -> int:
         tell_json((whole or done.stdout).encode())
     else:
         sys.stdout.write(done.stdout)
-    if done.server_ended:
-        raise HostError(f"{_ATTACH} {attach}: {done.server_ended}", "the process that runs now")
-    if done.server and not whole:
+    if done.server and not done.server_ended and not whole:
         for line in server_lines(done.server, done.load, cpus, done.disturbed):
             note(line)
-    return done.code

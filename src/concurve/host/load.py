@@ -52,7 +52,7 @@ class Process(NamedTuple):
     def __str__(self) -> str:
         said = f"pid {self.pid}, nice {self.nice}"
         if self.run is not None:
-            said = f"{said}, of {ANOTHER_RUN}, pid {self.run}"
+            said = f"{said}, of a concurve command, pid {self.run}"
         return f"{self.name} ({said}) {self.share * 100:.0f} %"
 
 
