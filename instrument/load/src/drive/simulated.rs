@@ -300,7 +300,7 @@ impl Outcome {
             longest_ns: self.tally.total().latency_ns.max(),
             has_unanswered: self.tally.unanswered > 0,
         };
-        steady::judge(&self.tally.timeline, ending)
+        steady::judge(&self.tally.timeline, ending, None)
     }
 }
 

@@ -201,7 +201,7 @@ impl Figures {
             longest_ns: total.latency_ns.max(),
             has_unanswered: !latency.unanswered().is_empty(),
         };
-        let steadiness = steady::judge(&all.timeline, ending);
+        let steadiness = steady::judge(&all.timeline, ending, pace.due_per_second());
         let wall_seconds = all.wall_ns() as f64 / 1e9;
         let rate_per_second = match all.wall_ns() {
             0 => 0.0,
@@ -274,12 +274,8 @@ impl Figures {
 
     /// Open loop: the rate that was asked for, per second, and the share of it that was answered.
     pub fn rate_asked(&self) -> Option<(f64, f64)> {
-        match self.pace {
-            Pace::Open {
-                rate_per_second, ..
-            } => Some((rate_per_second, self.rate_per_second / rate_per_second)),
-            Pace::Closed { .. } => None,
-        }
+        let asked = self.pace.due_per_second()?;
+        Some((asked, self.rate_per_second / asked))
     }
 
     /// Transactions that were due and not answered: lost, unanswered or skipped.

@@ -7,6 +7,10 @@
 //! out, and the rest is searched again. A part at an end that hardly moves the mean is left out as well, and is
 //! no change. A server that answers nothing at the end is never steady.
 //!
+//! In an open loop the rate is judged as far as the rate that was due: above it, the server answers what waited
+//! before, and that was due at another time. So a backlog of the beginning that drains is no change of the
+//! rate; the latency says how long it lasted.
+//!
 //! Nothing is cut from the figures: the readings of the server were taken over the whole measured time.
 
 use serde_json::{Value, json};
@@ -41,6 +45,8 @@ const SILENCE_MIN: f64 = 0.01;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     Rate,
+    /// Open loop: as far as the rate that was due.
+    RateOfDue,
     Latency,
 }
 
@@ -81,18 +87,24 @@ pub struct Ending {
     pub has_unanswered: bool,
 }
 
-/// Judges a measured time.
-pub fn judge(timeline: &Timeline, ending: Ending) -> Steadiness {
+/// Judges a measured time; in an open loop so many transactions were due per second.
+pub fn judge(timeline: &Timeline, ending: Ending, due_per_second: Option<f64>) -> Steadiness {
     if is_silent(timeline, ending) {
         return Steadiness::Silent {
             since_ns: ending.last_answer_ns,
         };
     }
-    let Some(series) = Series::of(timeline, ending.all_ran_ns) else {
+    let Some(mut series) = Series::of(timeline, ending.all_ran_ns) else {
         return Steadiness::Unknown;
     };
+    let mut rate = Quantity::Rate;
+    if let Some(due) = due_per_second {
+        rate = Quantity::RateOfDue;
+        let due = due * series.width_ns as f64 / 1e9;
+        series.rates.iter_mut().for_each(|it| *it = it.min(due));
+    }
     let judged = [
-        (Quantity::Rate, &series.rates),
+        (rate, &series.rates),
         (Quantity::Latency, &series.latencies),
     ]
     .map(|(quantity, values)| judge_series(quantity, values, series.width_ns));
@@ -196,7 +208,7 @@ fn judge_series(quantity: Quantity, values: &[f64], width_ns: u64) -> Steadiness
             by: after / before.max(f64::MIN_POSITIVE) - 1.0,
         };
         let least = match quantity {
-            Quantity::Rate => RATE_CHANGE_MIN,
+            Quantity::Rate | Quantity::RateOfDue => RATE_CHANGE_MIN,
             Quantity::Latency => LATENCY_CHANGE_MIN,
         };
         // By how much the greater of the two levels is above the other.
@@ -204,7 +216,7 @@ fn judge_series(quantity: Quantity, values: &[f64], width_ns: u64) -> Steadiness
         if ratio.max(1.0 / ratio) < 1.0 + least {
             break;
         }
-        let collapsed = quantity == Quantity::Rate && change.by < COLLAPSE - 1.0;
+        let collapsed = quantity != Quantity::Latency && change.by < COLLAPSE - 1.0;
         if collapsed || cut > values.len() / 2 {
             return Steadiness::Unsteady(change);
         }
@@ -277,6 +289,11 @@ impl Change {
     /// As in "the rate fell by 40 % after 2.10 s".
     fn text(&self) -> String {
         let (name, at) = (self.name(), time(self.at_ns as f64));
+        if self.quantity == Quantity::RateOfDue && self.by > 0.0 {
+            return format!(
+                "the server fell behind the rate that was due before {at}, and answered what waited after it"
+            );
+        }
         if self.by.is_infinite() {
             return format!("the {name} rose from 0 after {at}");
         }
@@ -291,7 +308,7 @@ impl Change {
 
     fn name(&self) -> &'static str {
         match self.quantity {
-            Quantity::Rate => "rate",
+            Quantity::Rate | Quantity::RateOfDue => "rate",
             Quantity::Latency => "median latency",
         }
     }
@@ -419,7 +436,48 @@ mod tests {
 
     fn judged(seed: u64, pace: impl Fn(f64) -> (f64, f64)) -> Steadiness {
         let (timeline, ending) = load(seed, pace);
-        judge(&timeline, ending)
+        judge(&timeline, ending, None)
+    }
+
+    /// Of a backlog of the beginning, the rate of answers is above that due until it has drained.
+    #[test]
+    fn a_backlog_that_drains_is_no_change_of_the_rate_in_an_open_loop() {
+        let pace = |s: f64| (if s < 2.4 { 625.0 } else { 1000.0 }, 800.0);
+        for seed in 0..20 {
+            assert!(matches!(judged(seed, pace), Steadiness::Unsteady(_)));
+            let (timeline, ending) = load(seed, pace);
+            let found = judge(&timeline, ending, Some(1000.0));
+            assert_eq!(found, Steadiness::Steady, "{seed}");
+        }
+    }
+
+    /// It answered a half of what was due, and then as much more.
+    #[test]
+    fn a_server_that_falls_behind_and_catches_up_is_told_as_that() {
+        for seed in 0..20 {
+            let at = if seed % 2 == 0 { 1.2 } else { 2.4 };
+            let (timeline, ending) = load(seed, |s| (if s < at { 2000.0 } else { 600.0 }, 800.0));
+            let found = judge(&timeline, ending, Some(1000.0));
+            let text = found.text().unwrap();
+            assert_eq!(text.starts_with("no steady state"), at > 2.0, "{text}");
+            let said = "the server fell behind the rate that was due before ";
+            assert!(text.contains(said) && !text.contains("rose"), "{text}");
+        }
+    }
+
+    /// A fall below what is due is one in an open loop as well, and what is due and answered is steady.
+    #[test]
+    fn an_open_loop_whose_rate_falls_is_not_steady() {
+        for seed in 0..20 {
+            let (timeline, ending) = load(seed, |s| (if s < 2.1 { 1000.0 } else { 1700.0 }, 800.0));
+            let found = judge(&timeline, ending, Some(1000.0));
+            assert!(
+                found.text().unwrap().contains("the rate fell by"),
+                "{found:?}"
+            );
+            let (timeline, ending) = load(seed, |_| (1000.0, 800.0));
+            assert_eq!(judge(&timeline, ending, Some(1000.0)), Steadiness::Steady);
+        }
     }
 
     #[test]
@@ -460,7 +518,7 @@ mod tests {
                 all_ran_ns: stop_ns,
                 ..ending
             };
-            assert_eq!(judge(&timeline, ending), Steadiness::Steady);
+            assert_eq!(judge(&timeline, ending, None), Steadiness::Steady);
         }
     }
 
@@ -471,7 +529,7 @@ mod tests {
             all_ran_ns: 2_900_000_000,
             ..ending
         };
-        assert_eq!(judge(&timeline, ending), Steadiness::Steady);
+        assert_eq!(judge(&timeline, ending, None), Steadiness::Steady);
     }
 
     #[test]

@@ -78,6 +78,18 @@ pub enum Pace {
     },
 }
 
+impl Pace {
+    /// The rate of an open loop.
+    pub fn due_per_second(self) -> Option<f64> {
+        match self {
+            Self::Open {
+                rate_per_second, ..
+            } => Some(rate_per_second),
+            Self::Closed { .. } => None,
+        }
+    }
+}
+
 /// The distribution of the times between arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -56,9 +56,9 @@ impl Statement {
         }
     }
 
-    /// Whether it holds the parameter of a slot.
+    /// Whether it holds the parameter of a slot as a value, and not as a number in a text.
     pub fn has_parameter(&self, slot: usize) -> bool {
-        self.pieces.iter().any(|it| it.slot() == Some(slot))
+        self.pieces.contains(&Piece::Parameter(slot))
     }
 
     /// The same statement with its parameters in its text, and a comment with the parameter

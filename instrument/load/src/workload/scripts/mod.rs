@@ -260,8 +260,7 @@ impl Scripts {
                 kind.name
             ));
         }
-        let named = |it: &Statement| it.pieces.contains(&Piece::Parameter(KEY));
-        if !self.statements.iter().any(named) {
+        if !self.statements.iter().any(|it| it.has_parameter(KEY)) {
             return refuse(
                 "is for commands with a {key}: these name none; leave it out".to_owned(),
             );
