@@ -330,6 +330,21 @@ def measured_by_fakes(monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return engine
 
 
+@pytest.mark.parametrize("given", [("--fail-on", "slower"), ("--fail-on=undecided",)])
+def test_a_verdict_that_the_program_would_get_is_refused(
+    given: tuple[str, ...],
+    measured_by_fakes: FakeEngine,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A build would pass whatever is measured."""
+    code, _, err = said(monkeypatch, capsys, *SWEEP, *PROGRAM, *given)
+    shown = " ".join(given).replace("=", " ")
+    assert code == 2 and f"{shown} stands after --" in err and f"sweep … {shown} -- true" in err
+    code, _, err = said(monkeypatch, capsys, *SWEEP, *PROGRAM, "--fail-on", "high")
+    assert code == 0 and "note: --fail-on stands after --" in err, "an option of the program"
+
+
 def test_a_sweep_is_judged_as_compare_judges_its_run(
     measured_by_fakes: FakeEngine,
     monkeypatch: pytest.MonkeyPatch,

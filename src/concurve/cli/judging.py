@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from concurve.store.run_head import RunHead
     from concurve.terms import Level
 
+#: The verdicts that may fail.
+VERDICTS = ("slower", "faster", "undecided")
+
 judged: Callable[[options.F], options.F] = options.together(
     click.option(
         "--effect",
@@ -35,7 +38,7 @@ judged: Callable[[options.F], options.F] = options.together(
     click.option(
         "--fail-on",
         multiple=True,
-        type=click.Choice(["slower", "faster", "undecided"]),
+        type=click.Choice(VERDICTS),
         help="Exit with code 10 if a cell has this verdict (undecided: 11) or no figures to judge; "
         "repeatable.",
     ),
