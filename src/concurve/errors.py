@@ -90,6 +90,12 @@ class VerdictError(ConcurveError):
     exit_code = 10
 
 
+class UndecidedError(VerdictError):
+    """The only verdict that ``--fail-on`` names and a cell has: the trials do not tell."""
+
+    exit_code = 11
+
+
 def error_of(
     kind: str, what: str, remedy: str = "", otherwise: type[ConcurveError] = ConcurveError
 ) -> ConcurveError:

@@ -1251,6 +1251,19 @@ def _looks() -> Said:
 
 # -- the shape of the trials ------------------------------------------------------------------
 
+
+def odd_trials(cells: int) -> Said:
+    """Eight trials, of which one is odd in so many cells."""
+    counts: Counter[str] = Counter()
+
+    def seconds(n: str) -> float:
+        counts[n] += 1
+        return 2.0 if int(n) <= cells and counts[n] == 5 else 1.0 + counts[n] % 4 / 100
+
+    rules = Rules(repeats_min=8, repeats_max=8)
+    return made_run(Store(), seconds, cv=0, rules=rules, n=(1, 2, 3))
+
+
 kind("two-levels", r"threads=4 \(‡\) has two levels: ")(
     lambda: shaped(lambda n, block: 1.15 if n == 4 and block * 7 % 25 < 12 else 1.0)
 )
@@ -1262,6 +1275,18 @@ kind("far-worse", r"threads=1 \(‡\) has 2 outliers that are worse")(
 )
 kind("far-better", r"threads=1 \(‡\) has 2 outliers that are better")(
     lambda: shaped(lambda n, block: {5: 0.5, 17: 0.55}.get(block, 1.0) if n == 1 else 1.0)
+)
+kind("cells-far-worse", r"2 cells \(‡\) have outliers that are worse than their other trials: ")(
+    lambda: shaped(lambda n, block: {5: 1.5, 17: 2.5}.get(block, 1.0) if n < 4 else 1.0)
+)
+kind("one-trial-makes-an-interval", r"Trial \d of n=1 \(\S+ s\) alone makes its interval wide: ")(
+    lambda: odd_trials(1)
+)
+kind("trials-that-make-intervals", r"In 2 cells a trial alone makes the interval wide: ")(
+    lambda: odd_trials(2)
+)
+kind("speed-ups-that-drift", r"The speed-ups of 2 cells \(‡\) drift from trial to trial")(
+    lambda: shaped(lambda n, block: 1.15 if n > 1 and block // 12 % 2 else 1.0)
 )
 kind("speed-up-that-drifts", r"The speed-up of threads=4 \(‡\) drifts")(
     lambda: shaped(lambda n, block: 1.15 if n == 4 and block // 12 % 2 else 1.0)
@@ -1299,7 +1324,7 @@ def _not_shown() -> Said:
     return shaped(hit)
 
 
-@kind("further-cells-have-two-levels", "2 further cells have two levels")
+@kind("cells-with-two-levels", r"5 cells \(‡\) have two levels: .* and 2 more\.")
 def _more_levels() -> Said:
     counts: Counter[str] = Counter()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections.abc import Callable
 
 import pytest
@@ -27,9 +28,9 @@ from tests.helpers.made import figures_alone
 TRIALS = 25
 
 
-def run_of(factor: Callable[[int, int], float]) -> Report:
+def run_of(factor: Callable[[int, int], float], trials: int = TRIALS) -> Report:
     """A run whose trials take ``factor`` of their threads and their block, with little noise."""
-    rules = Rules(repeats_min=TRIALS, repeats_max=TRIALS)
+    rules = Rules(repeats_min=trials, repeats_max=trials)
 
     def seconds(spec: TrialSpec, generator: random.Random) -> float:
         block = int(spec.trial.split("/")[-2])
@@ -81,6 +82,40 @@ def test_a_tail_is_said_with_its_trials() -> None:
     assert all("‡" in view for view in views(report))
     high = report.cells[0].indicators["wall_seconds"].high
     assert high is not None and high < 1.02
+
+
+def test_cells_with_the_same_shape_share_a_warning() -> None:
+    slow = {5: 1.5, 17: 2.5}
+    found = run_of(lambda threads, block: slow.get(block, 1.0) * (1 + 0.1 * threads))
+    said = [item.sentence for item in found.sentences if "outliers" in item.sentence]
+    assert len(said) == 1 and said[0].startswith("3 cells (‡) have outliers that are worse than ")
+    assert all(f"threads={n} (2 trials, 1.9" in said[0] for n in (1, 2, 4))
+
+
+@pytest.mark.parametrize("trials", [8, 25])
+def test_a_trial_that_alone_makes_an_interval_wide_is_named(trials: int) -> None:
+    """Of 25 trials one moves no interval of a median."""
+    found = run_of(
+        lambda threads, block: 2.0 if threads == 1 and block == 4 else 1.0, trials=trials
+    )
+    cell = found.cells[0]
+    assert cell.slow_tail is not None and cell.slow_tail.trials == 1
+    assert not any(other.odd_trial for other in found.cells[1:])
+    exported = json.loads(figures_to_json(found))["cells"][0]
+    if trials > 8:
+        assert cell.odd_trial is None and "odd_trial" not in exported
+        return
+    odd, figure = cell.odd_trial, cell.indicators["wall_seconds"]
+    assert odd is not None and odd.trial == 5 and odd.value == pytest.approx(2.0, rel=0.05)
+    assert figure.half_width is not None, "the figure keeps it"
+    assert figure.half_width > odd.high - odd.low
+    assert 0.95 < odd.low < odd.without < odd.high < 1.05
+    assert exported["odd_trial"]["trial"] == 5
+    assert re.search(
+        r"Trial 5 of threads=1 \((1\.9|2\.0)\d s\) alone makes its interval wide: without it, it "
+        r"would be \S+ m?s \[\S+, \S+\]\. The figure keeps it\.",
+        warnings(found),
+    ), warnings(found)
 
 
 def test_trials_that_end_early_are_said() -> None:

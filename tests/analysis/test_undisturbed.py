@@ -220,6 +220,7 @@ def test_python_and_json_have_the_settings_in_doubt_apart() -> None:
         "levels": [8],
         "in_doubt": [2],
         "recommended": 8,
+        "use": 8,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -17,7 +18,10 @@ from rich.cells import cell_len
 import concurve
 from concurve.cli import app
 from concurve.errors import RunError
+from concurve.estimate import Estimate
+from concurve.findings.best import BestFinding
 from concurve.report.python_words import python_words
+from concurve.report.sections.best import best_document, doubt_sentences
 from concurve.results import Shown
 from tests.helpers.fakes import FakeEngine
 
@@ -185,13 +189,42 @@ def test_a_doubt_says_that_the_trials_do_not_decide_and_how_many_would(measure: 
     assert compared.cells[0].verdict == "undecided"
 
 
-def test_a_doubt_names_the_few_settings_of_which_one_is_to_be_used(measure: Measure) -> None:
-    best = measure(noise=0.15, n=[1, 100, 102]).best()
+def test_of_a_few_that_are_not_told_apart_every_view_names_the_same_one(
+    measure: Measure, tmp_path: Path
+) -> None:
+    run = measure(noise=0.15, n=[1, 100, 102])
+    best = run.best()
     assert best is not None and best.recommended is None and best.first == {"n": 100}
-    assert re.search(
-        r" Use n=100 or n=102\. n=102 is 0\.\d+× to 1\.\d+× as good as n=100\. About \d+ trials ",
+    assert best.use == {"n": 100} and best.not_told_from == ({"n": 102},)
+    told = re.search(
+        r" Use n=100: n=102 is not shown to be better (\(0\.\d+× to 1\.\d+×\))\. About \d+ trials ",
         best.doubt,
-    ), best.doubt
+    )
+    assert told is not None, best.doubt
+    assert str(best).startswith("Use n=100, by wall time") and "to use" in str(best)
+    assert best.frame().loc[lambda rows: rows["use"], "n"].to_list() == [100]
+    assert not best.frame()["recommended"].any()
+    for view in (str(run), run._repr_html_(), run.write(tmp_path / "run.md").read_text()):
+        shown = " ".join(view.split())
+        assert f"Use n=100: n=102 is not shown to be faster {told[1]}" in shown
+    export = json.loads(run.write(tmp_path / "run.json").read_bytes())["best"]
+    assert "recommended" not in export
+    assert export["use"] == 100 and export["not_told_from"] == [102]
+
+
+def test_of_a_few_of_which_the_smallest_seems_far_behind_none_is_the_one_to_use() -> None:
+    apart = BestFinding(
+        indicator="wall_seconds", label="wall time", group={}, factors=("n",),
+        settings=({"n": 2}, {"n": 4}), leader={"n": 4}, compared=3, is_open=True,
+        doubt="the trials do not decide", first={"n": 2},
+        to_first=Estimate(value=1.08, low=0.99, high=1.2),
+    )  # fmt: skip
+    assert apart.use is None and apart.not_told_from == ()
+    document = best_document(apart, (None, None))
+    assert document.title == "No setting is recommended by wall time"
+    assert "Use n=2 or n=4. n=4 is 0.99× to 1.20× as good as n=2." in doubt_sentences(
+        apart, None, ""
+    )
 
 
 def test_a_run_without_a_figure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -475,15 +475,15 @@ def test_options_that_stand_after_the_dashes_are_told(lab: Lab) -> None:
 
 
 def test_all_options_that_stand_after_the_dashes_are_told_in_one_note(lab: Lab) -> None:
-    """``--fail-on`` there would let a slower version pass."""
+    """``--fail-on`` with a word that is no verdict may be the program's own."""
     line = ("sweep", "-P", "n", "1,2", *QUICK, "--dry-run", "--", "echo", "{n}")
-    done = lab.run(*line, "--fail-on", "slower", "--seed=3", "--fail-on=undecided", "--in-doubt")
+    done = lab.run(*line, "--fail-on", "high", "--seed=3", "--fail-on=low", "--in-doubt")
     (note,) = (text for text in done.stderr.splitlines() if "note: " in text)
     assert note.endswith(
         "note: --fail-on, --seed and --in-doubt stand after --: they are passed to the program, "
         "and concurve does not see them. If concurve is meant, write them before --"
     )
-    alone = lab.run(*line, "--fail-on", "slower").stderr
+    alone = lab.run(*line, "--fail-on", "high").stderr
     assert "note: --fail-on stands after --: it is passed to the program" in alone
 
 

@@ -105,6 +105,58 @@ def test_levels_are_rarely_clear_in_a_tail(name: str, shape: Shape) -> None:
         assert clear <= 0.10, (name, trials, clear)
 
 
+def groups(share: float, gap: float, spreads: tuple[float, float]) -> Shape:
+    """Two groups of trials, ``gap`` apart on the logarithm, each with a spread of its own: a
+    program that is compiled in one of two ways, or a percentile that is at one of two waits."""
+
+    def drawn(rng: np.random.Generator, trials: int, cells: int) -> np.ndarray:
+        is_slow = rng.random((trials, cells)) < share
+        spread = np.where(is_slow, spreads[1], spreads[0])
+        return np.exp(np.where(is_slow, gap, 0.0) + spread * rng.standard_normal(is_slow.shape))
+
+    return drawn
+
+
+@pytest.mark.parametrize("trials", [10, 12, 20])
+@pytest.mark.parametrize("share", [0.3, 0.5])
+@pytest.mark.parametrize(("gap", "spreads"), [(1.5, (0.05, 0.2)), (0.4, (0.003, 0.03))])
+def test_groups_far_apart_are_told_from_ten_trials_on_whatever_their_spreads(
+    gap: float, spreads: tuple[float, float], share: float, trials: int
+) -> None:
+    cells = drawn(groups(share, gap, spreads), trials, SIMULATIONS, trials)
+    slow = [sum(value > np.exp(gap / 2) for value in cell) for cell in cells]
+    both = [cell for cell, count in zip(cells, slow, strict=True) if 3 <= count <= trials - 3]
+    found = [two_levels(cell) for cell in both]
+    assert sum(levels is not None and levels.clear for levels in found) >= 0.9 * len(both)
+
+
+def student(freedom: float) -> Shape:
+    """Noise with heavy tails on both sides."""
+    return lambda rng, n, cells: np.exp(0.03 * rng.standard_t(freedom, (n, cells)))
+
+
+#: The greatest share of cells of one level that were said to have clear levels before levels with
+#: unlike spreads were told: they may add no more than the error of the count.
+ONE_LEVEL: tuple[tuple[str, Shape, float], ...] = (
+    ("normal", log_normal(0.03), 0.010),
+    ("log-normal .5", log_normal(0.5), 0.010),
+    ("t, 5 degrees", student(5), 0.010),
+    ("t, 3 degrees", student(3), 0.010),
+    ("exponential", times(log_normal(0.01), gamma_tail(0.10, 1.0)), 0.030),
+)
+
+
+@pytest.mark.parametrize(("name", "shape", "most"), ONE_LEVEL, ids=[it[0] for it in ONE_LEVEL])
+def test_noise_of_one_level_is_rarely_told_to_be_two_groups(
+    name: str, shape: Shape, most: float
+) -> None:
+    for trials in (8, 10, 12, 20):
+        found = [two_levels(cell) for cell in drawn(shape, trials, 2 * SIMULATIONS, trials)]
+        clear = sum(levels is not None and levels.clear for levels in found)
+        bound = 2 * SIMULATIONS * most
+        assert clear <= bound + 3 * bound**0.5, (name, trials, clear)
+
+
 @pytest.mark.parametrize(
     ("slow", "spread", "least"), [(0.2, 0.01, 0.8), (0.5, 0.02, 0.95), (0.2, 0.02, 0.55)]
 )

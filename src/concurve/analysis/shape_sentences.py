@@ -44,6 +44,7 @@ def shape_sentences(
         *_levels(plan, cells, info),
         *_tails(plan, cells, info),
         *_fast(plan, cells, info),
+        *_odd(plan, cells, info),
         *_widened(plan, cells),
     ):
         yield Finding(kind="warning", sentence=text, subject="uneven trials")
@@ -105,73 +106,115 @@ def _not_shown(is_open: bool, course: float | None, info: IndicatorInfo) -> Iter
 
 
 def _levels(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
-    found = [cell for cell in cells if cell.two_levels]
-    for cell in found[:NAMED_MAX]:
-        levels = cell.two_levels
-        assert levels is not None
-        low, high = (words.quantity(value, info.unit) for value in (levels.low, levels.high))
-        what = "two levels" if levels.clear else "two levels, or one that spreads widely"
-        yield (
-            f"{name(plan, cell.parameters)} (‡) has {what}: {low} in "
-            f"{words.count(levels.trials_low, 'trial')}, {high} in {levels.trials_high}."
-        )
-    yield from _more(len(found), "two levels, or one that spreads widely")
-
-
-def _tails(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
-    found = [cell for cell in cells if cell.slow_tail]
-    for cell in found[:NAMED_MAX]:
-        tail = cell.slow_tail
-        assert tail is not None
-        yield (
-            f"{name(plan, cell.parameters)} (‡) has {_outliers(tail.trials, 'worse')}: "
-            f"{tail.factor:.3g}× the other trials, {words.quantity(tail.worst, info.unit)} at "
-            f"worst. {_OUTSIDE}"
-        )
-    yield from _more(len(found), "outliers that are worse")
+    for is_clear in (True, False):
+        what = "two levels" if is_clear else "two levels, or one that spreads widely"
+        each = []
+        for cell in cells:
+            levels = cell.two_levels
+            if levels is not None and levels.clear is is_clear:
+                low, high = (words.quantity(it, info.unit) for it in (levels.low, levels.high))
+                trials = words.count(levels.trials_low, "trial")
+                said = f"{low} in {trials}, {high} in {levels.trials_high}"
+                each.append((name(plan, cell.parameters), said))
+        if len(each) == 1:
+            ((who, said),) = each
+            yield f"{who} (‡) has {what}: {said}."
+        elif each:
+            yield f"{len(each)} cells (‡) have {what}: {_each(each)}."
 
 
 #: What an outlier is.
 _OUTSIDE = "The noise of the others does not reach so far."
 
 
-def _outliers(number: int, better: str) -> str:
-    return f"{words.count(number, 'outlier')} that {words.verb(number)} {better}"
+def _tails(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
+    found = [(cell, it.trials, it.factor, it.worst) for cell in cells if (it := cell.slow_tail)]
+    yield from _outliers(plan, found, info, "worse", _OUTSIDE)
 
 
 def _fast(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
-    found = [cell for cell in cells if cell.fast_tail]
-    for cell in found[:NAMED_MAX]:
-        tail = cell.fast_tail
-        assert tail is not None
+    found = [(cell, it.trials, it.factor, it.best) for cell in cells if (it := cell.fast_tail)]
+    check = "Check that they did all of their work."
+    yield from _outliers(plan, found, info, "better", f"{_OUTSIDE} {check}")
+
+
+def _outliers(
+    plan: Plan,
+    found: Sequence[tuple[CellFindings, int, float, float]],
+    info: IndicatorInfo,
+    better: str,
+    rest: str,
+) -> Iterator[str]:
+    """One sentence for all cells with outliers on one side; each has the number of these trials,
+    their factor, and the furthest figure."""
+    if len(found) == 1:
+        ((cell, trials, factor, furthest),) = found
+        most = "at worst" if better == "worse" else "at best"
         yield (
-            f"{name(plan, cell.parameters)} (‡) has {_outliers(tail.trials, 'better')}: "
-            f"{tail.factor:.3g}× the other trials, {words.quantity(tail.best, info.unit)} at "
-            f"best. {_OUTSIDE} Check that they did all of their work."
+            f"{name(plan, cell.parameters)} (‡) has {words.count(trials, 'outlier')} that "
+            f"{words.verb(trials)} {better}: {factor:.3g}× the other trials, "
+            f"{words.quantity(furthest, info.unit)} {most}. {rest}"
         )
-    yield from _more(len(found), "outliers that are better")
+    elif found:
+        each = [
+            (name(plan, cell.parameters), f"{words.count(trials, 'trial')}, {factor:.3g}×")
+            for cell, trials, factor, _ in found
+        ]
+        yield (
+            f"{len(found)} cells (‡) have outliers that are {better} than their other trials: "
+            f"{_each(each)}. {rest}"
+        )
+
+
+def _odd(plan: Plan, cells: Sequence[CellFindings], info: IndicatorInfo) -> Iterator[str]:
+    """The single trials without which the intervals of their cells were less than half as wide."""
+    each = []
+    for cell in cells:
+        if odd := cell.odd_trial:
+            value = words.quantity(odd.value, info.unit)
+            span = words.quantity_with_interval(odd.without, odd.low, odd.high, info.unit)
+            each.append((name(plan, cell.parameters), odd.trial, value, span))
+    if len(each) == 1:
+        ((who, trial, value, span),) = each
+        yield (
+            f"Trial {trial} of {who} ({value}) alone makes its interval wide: without it, it would "
+            f"be {span}. {_KEPT}"
+        )
+    elif each:
+        said = [(who, f"trial {at}: {value}, without it {span}") for who, at, value, span in each]
+        yield f"In {len(each)} cells a trial alone makes the interval wide: {_each(said)}. {_KEPT}"
+
+
+_KEPT = "The figure keeps it."
 
 
 def _widened(plan: Plan, cells: Sequence[CellFindings]) -> Iterator[str]:
     found = sorted(
         (cell for cell in cells if cell.widened), key=lambda cell: -(cell.widened or 0.0)
     )
-    for cell in found[:NAMED_MAX]:
-        what = "drifts from trial to trial"
-        if cell.widened_by_chance:
+    for is_chance in (False, True):
+        own = [cell for cell in found if cell.widened_by_chance is is_chance]
+        each = [(name(plan, cell.parameters), f"{cell.widened:.2g} times") for cell in own]
+        if len(each) == 1:
+            ((who, times),) = each
             what = "is alike in neighbouring trials, perhaps by chance"
-        yield (
-            f"The speed-up of {name(plan, cell.parameters)} (‡) {what}: its interval is "
-            f"{cell.widened:.2g} times as wide for that."
-        )
-    yield from _more(len(found), "a speed-up that depends on the time")
+            what = what if is_chance else "drifts from trial to trial"
+            yield f"The speed-up of {who} (‡) {what}: its interval is {times} as wide for that."
+        elif each:
+            what = "are alike in neighbouring trials, perhaps by chance"
+            what = what if is_chance else "drift from trial to trial"
+            yield (
+                f"The speed-ups of {len(each)} cells (‡) {what}: their intervals are as much wider "
+                f"for that: {_each(each)}."
+            )
+
+
+def _each(found: Sequence[tuple[str, str]]) -> str:
+    """``n=1 (2 trials, 1.94×) and n=2 (1 trial, 1.5×)``, and how many more."""
+    named = [f"{who} ({said})" for who, said in found[:NAMED_MAX]]
+    left = len(found) - len(named)
+    return words.listed([*named, f"{left} more"] if left else named)
 
 
 def _is_shaped(cell: CellFindings) -> bool:
     return bool(cell.two_levels or cell.slow_tail or cell.fast_tail)
-
-
-def _more(count: int, what: str) -> Iterator[str]:
-    if count > NAMED_MAX:
-        verb = "has" if count == NAMED_MAX + 1 else "have"
-        yield f"{words.count(count - NAMED_MAX, 'further cell')} {verb} {what} (mark ‡)."

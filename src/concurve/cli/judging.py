@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from concurve.store.run_head import RunHead
     from concurve.terms import Level
 
+#: The verdicts that may fail.
+VERDICTS = ("slower", "faster", "undecided")
+
 judged: Callable[[options.F], options.F] = options.together(
     click.option(
         "--effect",
@@ -35,8 +38,9 @@ judged: Callable[[options.F], options.F] = options.together(
     click.option(
         "--fail-on",
         multiple=True,
-        type=click.Choice(["slower", "faster", "undecided"]),
-        help="Exit with code 10 if a cell has this verdict, or no figures to judge; repeatable.",
+        type=click.Choice(VERDICTS),
+        help="Exit with code 10 if a cell has this verdict (undecided: 11) or no figures to judge; "
+        "repeatable.",
     ),
 )
 
@@ -80,11 +84,12 @@ def judge(found: Sequence[Comparison], asked: Asked, runs: Sequence[str]) -> Non
     """Judge comparisons of the ``runs`` of these names; nothing where nothing is to fail.
 
     Raises:
+        UndecidedError: cells are undecided, which is to fail, and none has another such verdict.
         VerdictError: a cell has a verdict that is to fail, or no figures of both sides.
     """
     from concurve import words
     from concurve.cli.showing import note
-    from concurve.errors import VerdictError
+    from concurve.errors import UndecidedError, VerdictError
 
     cells = [cell for item in found for cell in item.cells]
     failing = {
@@ -94,7 +99,9 @@ def judge(found: Sequence[Comparison], asked: Asked, runs: Sequence[str]) -> Non
         if cell.decided in asked.fail_on
     }
     if failing:
-        raise VerdictError(f"{_failed(failing, len(cells))} (--fail-on)")
+        is_open = all(cell.decided == "undecided" for cell in failing.values())
+        kind = UndecidedError if is_open else VerdictError
+        raise kind(f"{_failed(failing, len(cells))} (--fail-on)")
     told = sum(cell.by_cpu_time is not None for cell in cells)
     if asked.fail_on and told:
         where = "" if told == len(cells) else f" of {words.count_of(told, len(cells), 'cell')}"
@@ -134,18 +141,39 @@ def _name(cell: CellComparison, of: Comparison, *, is_alone: bool) -> str:
 
 
 def _failed(failing: Mapping[str, CellComparison], of: int) -> str:
-    """``version=new is slower by CPU time``, or ``2 slower of 4 cells: n=1 and n=2``."""
+    """``version=new is slower by CPU time: 1.05× [1.04, 1.06]``, the ratio of new over base, or
+    ``2 slower of 4 cells: n=1 (1.05× [1.04, 1.06]) and n=2 (1.2× [1.1, 1.3])``."""
     from concurve import words
 
     verdicts = Counter(cell.decided for cell in failing.values())
     by = _by_cpu_time(list(failing.values()))
     if len(failing) == 1:
-        return f"{next(iter(failing))} is {next(iter(verdicts))}{by}"
+        ((name, cell),) = failing.items()
+        ratio = _ratio(cell)
+        return f"{name} is {cell.decided}{by}{f': {ratio}' if ratio else ''}"
     said = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
-    names = list(failing)[:_NAMED_MAX]
-    if left := len(failing) - len(names):
+    named = list(failing.items())[:_NAMED_MAX]
+    names = [f"{name} ({ratio})" if (ratio := _ratio(cell)) else name for name, cell in named]
+    if left := len(failing) - len(named):
         names.append(f"{left} more")
     return f"{said} of {words.count(of, 'cell')}{by}: {words.listed(names)}"
+
+
+#: A difference of a percent has an interval in print.
+_DECIMALS = 3
+
+
+def _ratio(cell: CellComparison) -> str:
+    """``1.05× [1.04, 1.06]``: new over base, by what decides the verdict; empty without one."""
+    from concurve.words import ratio_digits
+
+    ratio = cell.ratio if cell.by_cpu_time is None else cell.by_cpu_time.ratio
+    if ratio is None:
+        return ""
+    if ratio.low is None or ratio.high is None:
+        return f"{ratio.value:.{ratio_digits(ratio.value)}f}×, one trial"
+    digits = max(_DECIMALS, ratio_digits(ratio.value, ratio.low, ratio.high))
+    return f"{ratio.value:.{digits}f}× [{ratio.low:.{digits}f}, {ratio.high:.{digits}f}]"
 
 
 def _by_cpu_time(failing: Sequence[CellComparison]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from concurve.cli import completing, options
 from concurve.cli.grouped import Grouped
-from concurve.cli.judging import judged
+from concurve.cli.judging import VERDICTS, judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -317,7 +318,8 @@ def _tell_of_options(command: Sequence[str], words: Sequence[str]) -> None:
     behind the verb.
 
     Raises:
-        StudyError: they stand behind a command without ``--``: ours may be meant.
+        StudyError: they stand behind a command without ``--``: ours may be meant. Or ``--fail-on``
+            stands there with a verdict of ours: a build would pass whatever is measured.
     """
     from concurve.cli.showing import note
     from concurve.errors import StudyError
@@ -334,6 +336,12 @@ def _tell_of_options(command: Sequence[str], words: Sequence[str]) -> None:
             f"concurve sweep … {told[0]} … -- {command[0]} …; if it is the program's, -- before "
             "the command",
         )
+    if judged := _fail_on(command[1:]):
+        raise StudyError(
+            f"{judged} stands after --: the program would get it, and no verdict would fail",
+            f"concurve sweep … {judged} -- {command[0]} …; an option of the program that is called "
+            "so stands in a script that calls it",
+        )
     if told:
         stand, are = (
             verb_of(len(found), *words) for words in (("stands", "stand"), ("it is", "they are"))
@@ -343,6 +351,16 @@ def _tell_of_options(command: Sequence[str], words: Sequence[str]) -> None:
             f"note: {listed(found)} {stand} after --: {are} passed to the program, and concurve "
             f"does not see {them}. If concurve is meant, write {them} before --"
         )
+
+
+def _fail_on(words: Sequence[str]) -> str:
+    """``--fail-on slower``, as it stands in the words of a command; empty where it does not, or
+    with no verdict of ours, as the same option of another tool."""
+    pairs = [word.split("=", 1) if "=" in word else [word] for word in words]
+    flat = [part for pair in pairs for part in pair]
+    verdicts = (after for name, after in pairwise(flat) if name == "--fail-on")
+    found = next((verdict for verdict in verdicts if verdict in VERDICTS), "")
+    return f"--fail-on {found}" if found else ""
 
 
 def _tell_of_texts(parameters: Sequence[tuple[str, str]], cpus: str | None, is_here: bool) -> None:

@@ -107,6 +107,8 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     good the others of them are as it; its interval holds for all of them. ``used_up``: the CPUs
     that it uses up, where the others have no more of them;
     if it seems about as good, no greater one is recommended then.
+    ``first_is_alike``: it is the smallest number of the work factor, and seems no more than 5 %
+    behind the others.
     ``is_tentative``: the machine was not quiet, and what the figures would say is worth a mention;
     it is not where they do not compare settings. ``disagreement``: some of the trials say something
     else than all of them. ``given_back``: it is found although settings with one worker were
@@ -133,6 +135,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     is_open: bool = False
     first: dict[str, Level] | None = None
     to_first: Estimate | None = None
+    first_is_alike: bool = False
     used_up: UsedUp | None = None
     is_tentative: bool = False
     disagreement: Disagreement | None = None
@@ -146,6 +149,22 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
         if self.recommended is not None:
             return self.recommended
         return self.leader if self.first is None else self.first
+
+    @property
+    def use(self) -> dict[str, Level] | None:
+        """The one setting to use, which every view names: the recommended one, else the smallest of
+        a few that are not told apart, if it seems about as good; ``None`` where there is none."""
+        if self.recommended is not None:
+            return self.recommended
+        return self.first if self.first_is_alike else None
+
+    @property
+    def not_told_from(self) -> tuple[dict[str, Level], ...]:
+        """The other settings that the trials do not tell from the best; empty where none is to be
+        used."""
+        if self.use is None:
+            return ()
+        return tuple(setting for setting in self.settings if setting != self.use)
 
     @property
     def pointed(self) -> dict[str, Level]:

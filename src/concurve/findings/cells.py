@@ -45,6 +45,19 @@ class FastTail(msgspec.Struct, frozen=True, kw_only=True):
     best: float
 
 
+class OddTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """The only outlier of a cell, without which the interval of its figure were less than half as
+    wide: the number of its ``trial``, in the order of time from 1 on, its ``value``, and the figure
+    ``without`` it, with the interval from ``low`` to ``high``. That is information: the figure of
+    the cell keeps the trial."""
+
+    trial: int
+    value: float
+    without: float
+    low: float
+    high: float
+
+
 class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     """One combination of levels.
 
@@ -55,9 +68,10 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     ``including_doubtful`` repeats over all trials in use; else the figures say that they are in
     doubt.
     ``two_levels``, ``slow_tail`` and ``fast_tail`` say where the median alone does not tell how the
-    trials lie. ``widened``: the ratios to the base in successive blocks depend on each other, and
-    the interval of the speed-up is so many times as wide for that; ``widened_by_chance``: among so
-    many cells one may seem so by chance.
+    trials lie, and ``odd_trial`` which single one makes the interval wide. ``widened``: the ratios
+    to the base in successive blocks depend on each other, and the interval of the speed-up is so
+    many times as wide for that; ``widened_by_chance``: among so many cells one may seem so by
+    chance.
     ``contradicted`` names the latencies that Little's law contradicts.
     ``load_failed`` says what of its load failed where it is so much that the cell is not compared.
     ``base`` is the index of the cell that speed-up and efficiency refer to. ``resolutions``
@@ -74,6 +88,7 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
     two_levels: TwoLevels | None = None
     slow_tail: SlowTail | None = None
     fast_tail: FastTail | None = None
+    odd_trial: OddTrial | None = None
     widened: float | None = None
     widened_by_chance: bool = False
     contradicted: tuple[str, ...] = ()

@@ -109,17 +109,18 @@ def trial_rows(findings: TrialFindings) -> Rows:
 
 def best_rows(item: BestFinding, figures: Sequence[Estimate | None]) -> Rows:
     """One row a setting that cannot be told apart from the best: its levels, its figure with its
-    interval, and whether it is the recommended one."""
-    columns = _columns({"recommended"}, [item.indicator], item.factors, _BOUNDS)
+    interval, and whether it is the recommended one, and the one to use."""
+    columns = _columns({"recommended", "use"}, [item.indicator], item.factors, _BOUNDS)
     rows: list[list[object]] = [
         [
             *(setting[name] for name in item.factors),
             *_bounds(figure),
             setting == item.recommended,
+            setting == item.use,
         ]
         for setting, figure in zip(item.settings, figures, strict=True)
     ]
-    return Rows([*columns.factors, *columns.figures, "recommended"], rows)
+    return Rows([*columns.factors, *columns.figures, "recommended", "use"], rows)
 
 
 def comparison_rows(comparison: Comparison) -> Rows:

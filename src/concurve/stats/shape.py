@@ -40,6 +40,8 @@ _LEVEL_MIN = 2
 #: One without a clear gap has at least this share of the trials: two of forty are outliers, and two
 #: of 25 may be the slower level of a fifth of the trials.
 _LEVEL_SHARE_MIN = 0.08
+#: A level of so many trials that all lie closer together than the gap is one, whatever its spread.
+_GROUP_MIN = 3
 #: The spread within a level is at most this many times that within the other.
 _SPREADS_ALIKE = 4.0
 #: Equal values, whose logarithms are rounded.
@@ -100,8 +102,10 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
     The split into a lower and an upper part with the greatest classification likelihood (two normal
     distributions of one spread, with their shares; Symons 1981) is significant if that exceeds what
     normal noise shows. The trials of each level must be about as close together: a few slow ones
-    that are far apart are a tail, and so are very few without a clear gap. Noise of one level that
-    is skewed splits as well, but without such a gap (:func:`_is_beyond_tail`).
+    that are far apart are a tail, and so are very few without a clear gap. They need not where the
+    gap is wider than all of either level, of three trials or more: tails rarely have such a gap.
+    Noise of one level that is skewed splits as well, but without such a gap
+    (:func:`_is_beyond_tail`).
     """
     if len(values) < TRIALS_MIN or min(values) <= 0:
         return None
@@ -116,12 +120,13 @@ def two_levels(values: Sequence[float]) -> TwoLevels | None:
     if likelihoods.max() <= critical(len(ordered)).split:
         return None
     lower, upper = np.exp(ordered[:split]), np.exp(ordered[split:])
-    spreads = sorted((float(ordered[:split].std(ddof=1)), float(ordered[split:].std(ddof=1))))
-    if spreads[1] > _SPREADS_ALIKE * max(spreads[0], rounding):
-        return None
     gap = float(ordered[split] - ordered[split - 1])
     sides = (ordered[split - 1] - ordered[:split], ordered[split:] - ordered[split])
-    is_clear = all(_is_beyond_tail(gap, side.tolist(), rounding) for side in sides)
+    is_wide = all(len(side) >= _GROUP_MIN and gap > side.max() for side in sides)
+    spreads = sorted((float(ordered[:split].std(ddof=1)), float(ordered[split:].std(ddof=1))))
+    if not is_wide and spreads[1] > _SPREADS_ALIKE * max(spreads[0], rounding):
+        return None
+    is_clear = is_wide or all(_is_beyond_tail(gap, side.tolist(), rounding) for side in sides)
     if not is_clear and min(split, len(ordered) - split) / len(ordered) < _LEVEL_SHARE_MIN:
         return None
     return TwoLevels(

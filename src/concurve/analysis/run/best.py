@@ -285,6 +285,9 @@ def _find(
         is_open=is_open,
         first=None if first is None else only([first])[0],
         to_first=to_first,
+        first_is_alike=(
+            plan.work in factors and to_first is not None and to_first.value <= 1 + ALIKE
+        ),
     )
 
 
@@ -807,6 +810,7 @@ def _in_doubt(found: BestFinding, why: str) -> BestFinding:
         is_open=False,
         first=None,
         to_first=None,
+        first_is_alike=False,
         used_up=None,
         decide="",
         trials=None,

@@ -304,7 +304,7 @@ def analyse(
     best = with_used_up(best, cells, granted_cpus(head, plan), head.study.target, speed)
     in_time = InTime()
     if not head.study.simulation:
-        cells = with_shapes(cells, tables, asked)
+        cells = with_shapes(cells, tables, asked, by_data=is_staged(plan.rules))
         in_time = in_time_of(tables, primary)
         if ground.speed is not None:
             cells = with_widened(plan, cells, tables, ground.speed.indicator.name)

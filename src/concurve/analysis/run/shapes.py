@@ -8,15 +8,18 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.analysis.run.tables import Table
-from concurve.findings.cells import CellFindings, FastTail, SlowTail, TwoLevels
+from concurve.findings.cells import CellFindings, FastTail, OddTrial, SlowTail, TwoLevels
 from concurve.findings.run import LevelChange
 from concurve.planning.plan import Plan
 from concurve.stats import serial, shape
 from concurve.stats.best import ALIKE
-from concurve.stats.blocks import quotients
+from concurve.stats.blocks import Blocks, quotients
+from concurve.stats.centre import centre_estimate
 from concurve.stats.resolution import relative
 from concurve.terms import IndicatorInfo
 
+#: A trial makes an interval wide that is less than this share as wide without it.
+_MADE_WIDE = 0.5
 #: Levels are told apart that differ by more ticks of their clock than this.
 _TICKS = 2
 
@@ -35,12 +38,18 @@ class InTime(NamedTuple):
 
 
 def with_shapes(
-    cells: Sequence[CellFindings], tables: Sequence[Table], info: IndicatorInfo
+    cells: Sequence[CellFindings],
+    tables: Sequence[Table],
+    info: IndicatorInfo,
+    *,
+    by_data: bool = False,
 ) -> tuple[CellFindings, ...]:
-    """The cells with the levels and the tails of their trials by an indicator."""
+    """The cells with the levels and the tails of their trials by an indicator. ``by_data``: their
+    spread has set their number."""
     shaped = set(_may_be_shaped(tables, info))
     return tuple(
-        _shaped(cell, tables[cell.index], info) if cell.index in shaped else cell for cell in cells
+        _shaped(cell, tables[cell.index], info, by_data) if cell.index in shaped else cell
+        for cell in cells
     )
 
 
@@ -108,15 +117,34 @@ def _may_be_shaped(tables: Sequence[Table], info: IndicatorInfo) -> list[int]:
     return found
 
 
-def _shaped(cell: CellFindings, table: Table, info: IndicatorInfo) -> CellFindings:
+def _shaped(cell: CellFindings, table: Table, info: IndicatorInfo, by_data: bool) -> CellFindings:
     values = table.used[info.name]
     levels = shape.two_levels(values)
     if levels and levels.high - levels.low > _TICKS * table.resolution(info.name):
         return msgspec.structs.replace(cell, two_levels=TwoLevels(**levels._asdict()))
     off = table.resolution(info.name)
     slow, fast = (find(values, info.better, off) for find in (shape.slow_tail, shape.fast_tail))
+    far = [(it.trials, it[2]) for it in (slow, fast) if it is not None]
+    odd = None
+    if len(far) == 1 and far[0][0] == 1:
+        odd = _odd_trial(table.by_block(info.name), far[0][1], info.unit, by_data)
     return msgspec.structs.replace(
         cell,
+        odd_trial=odd,
         slow_tail=SlowTail(**slow._asdict()) if slow else None,
         fast_tail=FastTail(**fast._asdict()) if fast else None,
     )
+
+
+def _odd_trial(blocks: Blocks, value: float, unit: str, by_data: bool) -> OddTrial | None:
+    """The only outlier, if the interval of the centre were less than half as wide without it."""
+    block = next(block for block, own in blocks.items() if own == value)
+    every = centre_estimate(list(blocks.values()), unit, is_staged=by_data)
+    rest = centre_estimate(
+        [own for at, own in blocks.items() if at != block], unit, is_staged=by_data
+    )
+    if rest.half_width is None or every.half_width is None or rest.low is None or rest.high is None:
+        return None
+    if not rest.half_width < every.half_width * _MADE_WIDE:
+        return None
+    return OddTrial(trial=block + 1, value=value, without=rest.value, low=rest.low, high=rest.high)

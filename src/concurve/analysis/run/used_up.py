@@ -11,7 +11,6 @@ from concurve.analysis.run.best import OPEN
 from concurve.definition.indicator_names import split_name
 from concurve.findings.best import BestFinding, UsedUp
 from concurve.findings.cells import CellFindings
-from concurve.stats.best import ALIKE
 from concurve.terms import Level
 
 #: Who uses this share of the CPUs granted leaves none to others.
@@ -36,8 +35,8 @@ def _with_first(item: BestFinding, used_up: UsedUp | None, speed: str) -> BestFi
     """The finding of a setting that uses up these CPUs; it leaves open which one to use, where a
     greater one was recommended that can hardly gain."""
     found = msgspec.structs.replace(item, used_up=used_up)
-    is_alike = item.to_first is not None and item.to_first.value <= 1 + ALIKE
-    if used_up is None or item.recommended is None or not is_alike or item.indicator != speed:
+    is_recommended = item.recommended is not None
+    if used_up is None or not is_recommended or not item.first_is_alike or item.indicator != speed:
         return found
     return msgspec.structs.replace(
         found,

@@ -12,7 +12,6 @@ from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding, Disagreement, Undisturbed, UsedUp
 from concurve.findings.cells import CellFindings
 from concurve.planning.plan import Plan, describe
-from concurve.stats.best import ALIKE
 from concurve.terms import Level
 
 #: The greatest speed-up is named for each group, up to this many groups.
@@ -191,7 +190,7 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     is_told = gain is not None and (_is_led(item, gain, speed) or gain.is_gain) and not is_apart
     told = _told(plan, gain) if gain is not None and is_told else ""
     worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
-    is_first = _is_alike(plan, item)
+    is_first = item.first_is_alike
     settings = [item.first] if is_first else item.settings
     use = f"Use {_one_of(plan, item, settings, with_noun=not told)}{by}"
     apart = _apart(plan, item, "as good" if is_apart else "as fast")
@@ -223,13 +222,6 @@ def _apart(plan: Plan, item: BestFinding, good: str) -> str:
     first = _setting(plan, item, item.first)
     telling = f" ({telling})" if telling else ""
     return f"{who} {verb} {_span(item)} {good} as {first}{telling}."
-
-
-def _is_alike(plan: Plan, item: BestFinding) -> bool:
-    """Does the smallest of the settings seem no more than 5 % behind the others? Of names, the
-    first is no smaller one."""
-    assert item.to_first is not None, "with an interval"
-    return plan.work in item.factors and item.to_first.value <= 1 + ALIKE
 
 
 def _not_shown(plan: Plan, item: BestFinding, is_apart: bool) -> str:

@@ -14,6 +14,13 @@ from concurve.terms import Level
 #: A bare level where one factor varies, else the level of each.
 Setting = Level | dict[str, Level]
 
+_USE = (
+    "The one setting to use, as every view names it: the recommended one, else the smallest of a "
+    "few that are not told apart, if it seems no more than 5 % behind; left out where there is "
+    "none."
+)
+_NOT_TOLD = "The other settings that are not told from the best, where one is to be used."
+
 
 class Undisturbed(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is found among the settings that are not in doubt, where nothing is recommended since
@@ -31,6 +38,8 @@ class Undisturbed(msgspec.Struct, frozen=True, omit_defaults=True):
         Setting | msgspec.UnsetType,
         about("The smallest that is shown to be as good as the best of them."),
     ] = msgspec.UNSET
+    use: Annotated[Setting | msgspec.UnsetType, about(_USE)] = msgspec.UNSET
+    not_told_from: Annotated[list[Setting], about(_NOT_TOLD)] = []
 
 
 class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,6 +57,8 @@ class BestSet(msgspec.Struct, frozen=True, omit_defaults=True):
         Setting | msgspec.UnsetType,
         about("The smallest that is shown to be as good as the best; left out where none is."),
     ] = msgspec.UNSET
+    use: Annotated[Setting | msgspec.UnsetType, about(_USE)] = msgspec.UNSET
+    not_told_from: Annotated[list[Setting], about(_NOT_TOLD)] = []
     group: Annotated[
         dict[str, Level] | msgspec.UnsetType, about("Levels that the compared cells share.")
     ] = msgspec.UNSET
@@ -93,6 +104,7 @@ def _best_set(item: BestFinding) -> dict[str, Any]:
         "factors": item.factors,
         "levels": [_setting(setting) for setting in item.settings],
         "recommended": msgspec.UNSET if item.recommended is None else _setting(item.recommended),
+        **_to_use(item),
         "leader": _setting(item.leader),
         "compared": item.compared,
         "decide": item.decide,
@@ -112,7 +124,15 @@ def _undisturbed(item: BestFinding) -> Undisturbed | msgspec.UnsetType:
         levels=[_setting(setting) for setting in found.best.settings],
         in_doubt=[_setting(setting) for setting in found.doubted],
         recommended=msgspec.UNSET if chosen is None else _setting(chosen),
+        **_to_use(found.best),
     )
+
+
+def _to_use(item: BestFinding) -> dict[str, Any]:
+    return {
+        "use": msgspec.UNSET if item.use is None else _setting(item.use),
+        "not_told_from": [_setting(setting) for setting in item.not_told_from],
+    }
 
 
 def _setting(setting: dict[str, Level]) -> Setting:

@@ -7,7 +7,14 @@ from typing import Annotated
 import msgspec
 
 from concurve.fields import Count, about
-from concurve.findings.cells import CellFindings, CellStatus, FastTail, SlowTail, TwoLevels
+from concurve.findings.cells import (
+    CellFindings,
+    CellStatus,
+    FastTail,
+    OddTrial,
+    SlowTail,
+    TwoLevels,
+)
 from concurve.report.json.figures import Indicator, indicator_of
 from concurve.terms import Level
 
@@ -61,6 +68,13 @@ class Cell(msgspec.Struct, frozen=True):
         FastTail | msgspec.UnsetType,
         about("Outliers that are better by the primary indicator; left out if none."),
     ]
+    odd_trial: Annotated[
+        OddTrial | msgspec.UnsetType,
+        about(
+            "The only outlier, without which the interval of the primary indicator were less than "
+            "half as wide; left out if none. The figures keep it."
+        ),
+    ]
     widened: Annotated[
         float | msgspec.UnsetType,
         about(
@@ -101,6 +115,7 @@ def cell_of(cell: CellFindings, trials: list[Trial]) -> Cell:
         two_levels=cell.two_levels or msgspec.UNSET,
         slow_tail=cell.slow_tail or msgspec.UNSET,
         fast_tail=cell.fast_tail or msgspec.UNSET,
+        odd_trial=cell.odd_trial or msgspec.UNSET,
         widened=cell.widened or msgspec.UNSET,
         load_failed=cell.load_failed or msgspec.UNSET,
         base=msgspec.UNSET if cell.base is None else cell.base,

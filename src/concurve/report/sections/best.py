@@ -74,11 +74,11 @@ def _among_undisturbed(item: BestFinding) -> str:
     if found is None:
         return ""
     best = found.best
-    if best.recommended is None:
+    if best.use is None:
         few = words.listed([fmt.setting(setting) for setting in best.settings], "or")
         return f"Of the settings not in doubt, use {few}."
-    others = len(best.settings) - 1
-    said = f"Of the settings not in doubt, use {fmt.setting(best.recommended)}"
+    others = len(best.not_told_from)
+    said = f"Of the settings not in doubt, use {fmt.setting(best.use)}"
     return f"{said}; {words.count(others, 'other')} may be as good." if others else f"{said}."
 
 
@@ -98,14 +98,25 @@ def _seeming(item: BestFinding, figure: str) -> str:
 def _one_of(item: BestFinding, first: dict[str, Level], found: Estimate) -> str:
     """Of which settings one is to be used, and how many times as good the others are as the
     ``first``."""
-    few = [fmt.setting(setting) for setting in item.settings]
     others = [fmt.setting(setting) for setting in item.settings if setting != first]
-    who = f"{others[0]} is" if len(others) == 1 else "The others of these are"
     low, high = found.low, found.high
     assert low is not None and high is not None, "it has an interval"
     digits = words.ratio_digits(found.value, low, high)
     span = f"{low:.{digits}f}× to {high:.{digits}f}×"
+    if item.use == first:
+        why = f"{words.listed(others)} {words.verb(len(others))} not shown to be better"
+        return f"Use {fmt.setting(first)}: {_used_up(item)}{why} ({span})."
+    few = [fmt.setting(setting) for setting in item.settings]
+    who = f"{others[0]} is" if len(others) == 1 else "The others of these are"
     return f"Use {words.listed(few, 'or')}. {who} {span} as good as {fmt.setting(first)}."
+
+
+def _used_up(item: BestFinding) -> str:
+    """Why more can hardly gain, where the setting to use leaves no CPU to them."""
+    if item.used_up is None:
+        return ""
+    cpus = "the one CPU" if item.used_up.cpus == 1 else f"the {item.used_up.cpus:g} CPUs"
+    return f"{cpus} {'is' if item.used_up.cpus == 1 else 'are'} used up, and "
 
 
 def _decide(item: BestFinding) -> str:
@@ -114,14 +125,14 @@ def _decide(item: BestFinding) -> str:
 
 def _title(item: BestFinding) -> str:
     under = f" (with {fmt.setting(item.group)})" if item.group else ""
-    if item.recommended is None:
+    if item.use is None:
         return f"No setting is recommended by {item.label}{under}"
-    return f"Use {fmt.setting(item.recommended)}, by {item.label}{under}"
+    return f"Use {fmt.setting(item.use)}, by {item.label}{under}"
 
 
 def _blocks(item: BestFinding, figures: Sequence[Estimate | None]) -> Iterator[Block]:
     if item.doubt:
-        yield Paragraph(item.doubt, Tone.WARNING)
+        yield Paragraph(item.doubt, Tone.WARNING if item.use is None else Tone.SOFT)
     number = len(item.settings)
     if number > 1:
         which = words.all_of(number, "setting") if number == item.compared else (
@@ -144,8 +155,9 @@ def _table(item: BestFinding, figures: Sequence[Estimate | None]) -> Table:
         for name in item.factors
     )
     columns = [*keys, Column(item.label, Entries(entries, scale.symbol), Role.NUMBER)]
-    if item.recommended is not None:
-        marks = ["recommended" if one == item.recommended else "" for one in item.settings]
+    if item.use is not None:
+        mark = "to use" if item.recommended is None else "recommended"
+        marks = [mark if one == item.use else "" for one in item.settings]
         columns.append(Column("", marks))
     return Table(tuple(columns), title="One row a setting.")
 
