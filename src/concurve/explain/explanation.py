@@ -22,6 +22,7 @@ from concurve.definition.study import Study
 from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
+from concurve.explain.blocked import blocked_clause
 from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
 from concurve.explain.components import used_up_by_itself
@@ -407,6 +408,7 @@ def _cell(
         spent="" if is_withheld else spent(own, verdict),
         spun=spins_most(own, base, verdict) if serving and not is_withheld else "",
         server_cpu=own.server_cpu,
+        blocked=blocked_clause(own, findings.run.id) if serving else "",
         ideal=above_ideal(cell, base_cell, own, base)
         or less_possible(cell, base_cell, own, base)
         or ("" if doubt else lock_allows(base_cell, cell, Case(own, base, serving), verdict)),
