@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.components import sync_of, waits_for_no_session
@@ -41,11 +41,12 @@ def blocked_clause(cell: Breakdown, run: str) -> str:
     seen = sum(cell.readings.get(kind, 0) for kind in KINDS)
     if share < TOLD_MIN or not seen or not cell.sampled:
         return ""
-    parts: Counter[str] = Counter()
+    parts: defaultdict[str, float] = defaultdict(float)
     for kind in KINDS:
         for name, part in _names_of(cell, kind).items():
             parts[name] += part * cell.share(kind)
-    told = [(name, part) for name, part in parts.most_common() if part >= KIND_MIN]
+    ranked = sorted(parts.items(), key=lambda it: -it[1])
+    told = [(name, part) for name, part in ranked if part >= KIND_MIN]
     rest = share - sum(part for _, part in told)
     kinds = ", ".join(f"{name} {percent(part)}" for name, part in told)
     others = f", others {percent(rest)}" if rest >= KIND_MIN else ""

@@ -36,6 +36,7 @@ from concurve.explain.sentences import (
     above_ideal,
     less_possible,
     lock_allows,
+    lock_measured,
     loss_told,
     of_start_and_end,
     parts_without_cause,
@@ -56,6 +57,7 @@ from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS, lock_places
 from concurve.explain.weights import Weight, greater_without_cause, outweighed, weigh
 from concurve.findings.cells import CellFindings
+from concurve.findings.confirmation import Confirmation
 from concurve.findings.explanation import (
     REPORT_TRIALS,
     Cause,
@@ -128,8 +130,21 @@ def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Exp
     recorded = [it.parameters for it in tried if it.recorded is not None]
     hint = _hint(explanation, recorded) if may_be_tried(head) else []
     return msgspec.structs.replace(
-        explanation, confirmations=tuple(tried), notes=(*explanation.notes, *left_out, *hint)
+        explanation,
+        cells=tuple(_as_measured(cell, tried, explanation.work) for cell in explanation.cells),
+        confirmations=tuple(tried),
+        notes=(*explanation.notes, *left_out, *hint),
     )
+
+
+def _as_measured(
+    cell: CellExplanation, tried: Sequence[Confirmation], work: str | None
+) -> CellExplanation:
+    """The cell with what its lock allows by the time for which experiments saw it held, where they
+    did: the waits bound that time alone."""
+    workers = None if work is None else cell.parameters.get(work)
+    allows = lock_measured(cell, tried, workers)
+    return msgspec.structs.replace(cell, ideal=allows) if allows else cell
 
 
 def _hint(explanation: Explanation, recorded: list[dict[str, Level]]) -> list[str]:
