@@ -113,8 +113,8 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
         found = explain(findings, run.head, accounts)
     except RunError as error:
         if other := newest_in_use(store, row):
-            newest = f"concurve explain {other}: the newest run that has some"
-            raise RunError(error.what, newest) from None
+            newest = f"concurve explain {other}, the newest run that has some"
+            raise RunError(error.what, f"{error.remedy}; or {newest}") from None
         raise
     return with_experiments(store, row, found)
 
@@ -219,7 +219,10 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
     breakdowns = _breakdowns(read.accounts, findings.run.is_staged)
     quiet = _breakdowns(read.quiet, findings.run.is_staged)
     if not breakdowns:
-        raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
+        raise RunError(
+            f"run {findings.run.id} has no trial in use to explain{_why_none(findings)}",
+            _new_run(findings),
+        )
     counted = _counted(breakdowns)
     operation, roles = _operation(findings, head.study, asked, counted), asked.roles
     if _are_marked(breakdowns.values(), all):
@@ -252,6 +255,21 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         constant=findings.run.constant,
         autogroups=findings.run.autogroups,
     )
+
+
+def _why_none(findings: Findings) -> str:
+    """Why the trials of the first cell failed, and how many more did; empty where none failed."""
+    failed = [cell for cell in findings.cells if cell.has_failed]
+    if not failed:
+        return ""
+    where = _levels(failed[0], findings)
+    more = f"; so did {words.count(len(failed) - 1, 'more cell')}" if len(failed) > 1 else ""
+    return f"{f', {where}' if where else ''}: {failed[0].note}{more}"
+
+
+def _new_run(findings: Findings) -> str:
+    """What to do about a cell whose trials failed."""
+    return f"concurve show {findings.run.id} --rejected says more; correct it, and start a new run"
 
 
 #: What a rate of the primary figure counts, by the end of its label.
@@ -575,7 +593,9 @@ def _unexplained(cell: CellFindings, findings: Findings, why: str = "") -> CellE
     """A cell of which nothing can be said, and ``why``, where it is not that it lacks trials."""
     if not why:
         why = "its trials reported no operations or no time" if cell.trials else "it has no trial"
-        if cell.status == "skipped":
+        if cell.has_failed:
+            why = f"its trials failed: {cell.note.rstrip('.')}. What to do: {_new_run(findings)}"
+        elif cell.status == "skipped":
             why = f"it was skipped: {cell.note}"
     of = _levels(cell, findings) or "this run"
     return CellExplanation(
