@@ -43,7 +43,7 @@ from concurve.report.terminal import lines
 from concurve.store import Store
 from concurve.store.rows import RunRow
 from concurve.store.run_head import RunHead, decode_head
-from concurve.wire.record import SiteRecord, SitesRecord, TrialRecord
+from concurve.wire.record import GrantedControls, PhaseRecord, SiteRecord, SitesRecord, TrialRecord
 from concurve.wire.report import IndicatorLine
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import record, role, thread
@@ -364,6 +364,47 @@ def test_a_lock_that_costs_is_confirmed_with_its_gain(store: Store) -> None:
     )
     assert (found.of, found.lock, found.holds) == (head.id, "table_mutex", 1.0)
     assert found.held_ns == pytest.approx(0.9e6)
+    assert found.held_share is not None
+    assert found.held_share.value == pytest.approx(0.9)
+
+
+def test_the_time_for_which_experiments_saw_a_lock_held_says_what_it_allows(store: Store) -> None:
+    head = measured(store, locked)
+    row = store.find_run(head.id)
+    before = explain_run(store, row).cells[-1]
+    assert "the experiments" not in before.ideal
+    tried(store, head, planned(store, head), locked)
+    after = explain_run(store, row).cells[-1]
+    assert before.speedup == pytest.approx(1.0)
+    assert after.ideal == (
+        "In the experiments a thread had the lock for 90 % of the time: however many workers there "
+        "are, no more than 1.11× the speed of threads=1 is possible."
+    )
+
+
+def in_phase(spec: TrialSpec) -> TrialRecord:
+    """Locks are counted outside of the phase, too."""
+    made = locked(spec)
+    (own,) = made.roles
+    phase = PhaseRecord("measure", 0, own.wall_ns // 2, own.usage, waits=own.waits)
+    return msgspec.structs.replace(made, roles=(msgspec.structs.replace(own, phases=(phase,)),))
+
+
+def on_one_cpu(spec: TrialSpec) -> TrialRecord:
+    """Who has the lock may wait for the CPU."""
+    made = locked(spec)
+    (own,) = made.roles
+    own = msgspec.structs.replace(own, controls=GrantedControls(cpus=(0,), nice=0))
+    return msgspec.structs.replace(made, roles=(own,))
+
+
+@pytest.mark.parametrize("answer", [in_phase, on_one_cpu])
+def test_a_lock_that_is_seen_held_for_longer_than_its_work_bounds_nothing(
+    store: Store, answer: Answer
+) -> None:
+    head = measured(store, locked)
+    assert tried(store, head, planned(store, head), answer).held_share is None
+    assert "the experiments" not in explain_run(store, store.find_run(head.id)).cells[-1].ideal
 
 
 def test_experiments_that_cannot_be_read_leave_the_others(store: Store) -> None:

@@ -24,6 +24,7 @@ from concurve.definition.study import Extract, Indicator, Role, Rules, Study
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain import explanation as explaining
+from concurve.explain.experiments import cell_to_confirm
 from concurve.explain.sentences import of_start_and_end
 from concurve.explain.verdict import Verdict
 from concurve.exports import export_run
@@ -410,7 +411,7 @@ def test_zero_operations_cannot_be_explained(store: Store) -> None:
 
 def test_a_named_base_that_is_skipped_leaves_the_others_by_themselves(store: Store) -> None:
     found = explained(store, fails=("1",), base={"threads": 1})
-    assert "it was skipped" in found.cells[0].evidence
+    assert "its trials failed" in found.cells[0].evidence
     assert found.cells[2].cause == "cpu" and found.cells[2].base is None
     assert "takes 1 ms" not in found.cells[2].evidence and "2 ms" in found.cells[2].evidence
 
@@ -855,7 +856,27 @@ def test_nothing_in_use_is_refused(store: Store) -> None:
         run_of(store, queueing, fails=("1", "2", "4"))
     with pytest.raises(RunError, match="no trial in use") as refused:
         explaining.explain_run(store, store.find_run("last"))
-    assert refused.value.remedy == "another run"
+    id_ = store.find_run("last").id
+    assert refused.value.what.endswith(
+        f"run {id_} has no trial in use to explain, threads=1: the program failed: no; "
+        "so did 2 more cells"
+    )
+    assert refused.value.remedy == (
+        f"concurve show {id_} --rejected says more; correct it, and start a new run"
+    )
+
+
+def test_a_cell_whose_trials_failed_is_named_with_why_and_what_to_do(store: Store) -> None:
+    found = explained(store, fails=("2",))
+    said = found.cells[1].evidence
+    assert said == (
+        "Nothing can be said of threads=2: its trials failed: the program failed: no. "
+        f"What to do: concurve show {found.run} --rejected says more; correct it, and start a new "
+        "run."
+    )
+    with pytest.raises(RunError) as refused:
+        cell_to_confirm(found, {"threads": 2})
+    assert refused.value.what == said.removesuffix(".")
 
 
 def test_the_newest_run_that_can_be_explained_is_named(store: Store) -> None:
@@ -868,7 +889,7 @@ def test_the_newest_run_that_can_be_explained_is_named(store: Store) -> None:
         explaining.explain_run(store, store.find_run("last"))
     rows = [row.id for row in store.runs() if store.count(row.id)]
     assert usable in rows
-    newest = [it for it in rows if it in refused.value.remedy]
+    newest = [it for it in rows if f"concurve explain {it}" in refused.value.remedy]
     assert newest == [usable]
 
 

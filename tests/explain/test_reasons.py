@@ -28,10 +28,10 @@ OTHERS = "processes outside the trial used 40 % of the machine"
         (
             Verdict(
                 "cpu",
-                "the 2 CPUs are used up, by the server (main 0.51) and its load (0.72), at 3.2 × "
-                "the CPU time; threads spin while they wait for others",
+                "server and load together use all 2 CPUs (main 0.51, load 0.72), at 3.2 × "
+                "the CPU time; more clients only queue; threads spin while they wait for others",
             ),
-            "With n=4 the 2 CPUs are used up, by the server (main 0.51) and its load (0.72)",
+            "With n=4 server and load together use all 2 CPUs (main 0.51, load 0.72)",
         ),
         (
             Verdict("cpu", "8.1 % of it on a CPU, 92 % waiting for one"),
@@ -54,11 +54,11 @@ def test_a_reason_is_the_first_clause_of_the_evidence(verdict: Verdict, said: st
 
 def test_a_long_reason_keeps_what_server_and_load_used() -> None:
     """How many threads the server has goes first: without its figure, the load is not known."""
-    used = "the 2 CPUs are used up, by the server (web 1.80 in 8 threads) and its load (0.15)"
-    said = reason("procs=4 variant=unlocked", Verdict("cpu", used, limit="CPUs"))
+    used = "server and load together use all 2 CPUs (web 1.80 in 8 threads, load 0.15)"
+    said = reason("connections=64 procs=4 variant=unlocked", Verdict("cpu", used, limit="CPUs"))
     assert said == (
-        "With procs=4 variant=unlocked the 2 CPUs are used up, by the server (web 1.80) and its "
-        "load (0.15)"
+        "With connections=64 procs=4 variant=unlocked server and load together use all 2 CPUs "
+        "(web 1.80, load 0.15)"
     )
 
 

@@ -9,18 +9,22 @@ import pytest
 
 from concurve.definition.purposes import Purposes
 from concurve.explain.accounts import account
+from concurve.explain.blocked import blocked_clause
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
 from concurve.explain.stacks import blocked_stacks
 from concurve.explain.verdict import Verdict
-from concurve.findings.explanation import WaitSite
+from concurve.findings.explanation import CPUS, CellExplanation, Explanation, WaitSite
 from concurve.readings.operations import Asked
+from concurve.report.sections.limits import explanation_document
+from concurve.report.terminal import lines
 from concurve.wire.record import SiteRecord, SitesRecord, ThreadReadings
 from tests.helpers.explaining import Thread, record, role, thread
 
 SERVED = Asked(Purposes("server", "server", ("client",), True))
 ROW = ("mutex", "epoll_wait", "LockAcquireExtended", "XactLockTableWait")
 LATCH = ("other", "epoll_wait", "WaitLatch", "SyncRepWaitForLSN")
+LWLOCK = ("mutex", "futex", "LWLockAcquire", "heap_update")
 LOG = ("reader_writer_lock", "futex", "LWLockAcquireOrWait", "XLogFlush")
 
 
@@ -164,3 +168,53 @@ def test_stacks_of_wake_ups_have_the_time_of_these() -> None:
     stacks = blocked_stacks(places, {"futex": 10.0, "wake_up": 30.0}, 0)
     found = {stack.frames: stack.ns for stack in stacks}
     assert found == {("waiting to be woken", "LockTuple"): 30.0, ("locks", "XLogFlush"): 10.0}
+
+
+def test_what_sessions_are_blocked_on_is_one_clause_with_the_greatest_first() -> None:
+    cell = sessions(writers(), 1300, [site(LOG, 30), site(LWLOCK, 10)], {"fdatasync": 88})
+    assert blocked_clause(cell, "R") == (
+        "Blocked 95 % of the time: the log's disk 67 %, locks 15 %, its client 13 %."
+    )
+
+
+def test_rows_are_told_from_other_locks() -> None:
+    cell = sessions([session(wake_up=0.6, futex=0.25, poll=0.1)] * 4, 1100, [site(ROW)])
+    assert blocked_clause(cell, "R") == (
+        "Blocked 95 % of the time: locks on rows or tables 60 %, locks or work 25 %, its client "
+        "10 %."
+    )
+
+
+def test_a_lock_of_a_server_that_writes_no_log_is_a_lock() -> None:
+    cell = sessions(writers(), 1300, [site(LOG)], {"pwrite64": 88})
+    assert blocked_clause(cell, "R") == (
+        "Blocked 95 % of the time: locks 60 %, the disk 22 %, its client 13 %."
+    )
+
+
+def test_few_samples_are_told_with_what_takes_more() -> None:
+    few = sessions([session(readings=2, poll=0.5, disk=0.5)], 1000)
+    many = sessions([session(poll=0.5, disk=0.45)], 1000)
+    assert blocked_clause(few, "R").endswith(
+        "That is by 10 samples alone; concurve run run:R --repeats 25 takes more."
+    )
+    assert "samples" not in blocked_clause(many, "R")
+
+
+def test_a_server_that_is_seldom_blocked_is_not_told_to_be() -> None:
+    busy = sessions([thread(0.8, name="postgres", poll=0.2)], 1000)
+    unsampled = ONE._replace(readings={})
+    assert blocked_clause(busy, "R") == blocked_clause(unsampled, "R") == ""
+
+
+def test_the_kinds_of_a_blocked_server_follow_its_evidence_unless_its_cpus_are_used_up() -> None:
+    cell = CellExplanation(
+        parameters={"clients": 8}, cause="io", evidence="60 % of it.", blocked="Blocked 95 %."
+    )
+    used_up = msgspec.structs.replace(cell, cause="cpu", limit=CPUS)
+    for one, is_told in ((cell, True), (used_up, False)):
+        found = Explanation(
+            run="R", study="s", factors=("clients",), work=None, operation="tps", cells=(one,)
+        )
+        said = " ".join(line.plain.strip() for line in lines(explanation_document(found), 200))
+        assert ("60 % of it. Blocked 95 %." in said) is is_told

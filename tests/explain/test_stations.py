@@ -66,7 +66,7 @@ def serving(
             serving(0.4, 0.5, 1.05),
             "cpu",
             "CPUs",
-            "2 CPUs are used up, by the server (io 0.50 in 2 threads",
+            "server and load together use all 2 CPUs (io 0.50 in 2 threads, worker 0.40",
         ),
         (serving(0.3, 0.4, 1.9, 2, 2, 4), "client", "load", "the load's 2 CPUs are used up, while"),
     ],
@@ -264,7 +264,8 @@ def test_a_server_that_bound_itself_to_some_cpus_may_use_only_these() -> None:
         ends[cpus] = (found.granted, found.together, limit_of([found]))
     assert ends[one] == (1, 1, Limit(
         "cpu", "CPUs",
-        "the CPU is used up, by the server (nginx 0.87 in 2 processes) and its load (0.11)",
+        "server and wrk together use the only CPU (nginx 0.87 in 2 processes, wrk 0.11)",
+        remedy="more clients only queue",
     ))  # fmt: skip
     assert ends[every] == ends[None] == (2, 2, None), "as far as is known"
 
@@ -275,7 +276,7 @@ def test_a_server_whose_thread_has_that_name_is_named_once() -> None:
     assert found is not None
     limit = limit_of([found._replace(together=1)])
     assert limit is not None
-    assert limit.words == "the CPU is used up, by the server (0.75) and its load (0.20)"
+    assert limit.words == "server and wrk together use the only CPU (0.75, wrk 0.20)"
 
 
 def test_without_a_phase_or_its_cpu_time_nothing_is_said() -> None:

@@ -417,7 +417,7 @@ def used_up(parameters: dict[str, Any]) -> CellExplanation:
     return CellExplanation(
         parameters=parameters, cause="cpu", limit="CPUs", trials=5,
         evidence=f"With {where} an operation takes 1.2 × the thread time of its base: …",
-        reason=f"With {where} the 2 CPUs are used up, by the server (srv 1.75) and its load (0.17)",
+        reason=f"With {where} server and load together use all 2 CPUs (srv 1.75, load 0.17)",
         spent="An operation takes 11.4 µs of the server's CPU time.",
     )  # fmt: skip
 
@@ -452,8 +452,10 @@ def test_the_levels_of_a_condition_are_told_once() -> None:
         said = str(told)
         assert "What limits lock=none" in said
         assert "lock=none workers" not in said and "workers=4 lock" not in said, room
-        levels = "with workers=4." if room.limits is overview.Told.CAUSE else "With workers=4 the 2"
+        levels = (
+            "with workers=4." if room.limits is overview.Told.CAUSE else "With workers=4 server"
+        )
         assert levels in said, room
     alone = used_up({"lock": "none"})
     line = overview.limit_line(Limit({"lock": "none"}, alone))
-    assert line.text.startswith("the CPUs. The 2 CPUs are used up")
+    assert line.text.startswith("the CPUs. Server and load together use all 2 CPUs")

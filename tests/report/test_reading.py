@@ -412,7 +412,9 @@ def test_who_asks_for_what_was_rejected_sees_each_trial_and_its_output_once() ->
     assert "no config\nof 2" in asked
     assert "role target wrote nothing (threads=4, the program failed)" in asked
     assert "threads=8, the program failed" not in asked, "it was never started"
-    assert asked.count("6 of 10 trials rejected, 4 used: ") == 1
+    assert asked.count("6 of 10 trials rejected, 4 used") == 1
+    assert asked.count("exited with 4") == 1, "the cause stands with its trials alone"
+    assert "the program failed: see below" in asked
     brief = shown()
     assert brief.count("6 of 10 trials rejected, 4 used: ") == 1
     assert "(2 attempts)" not in brief and "wrote nothing" not in brief

@@ -165,7 +165,7 @@ def _serving(case: Case) -> Verdict | None:
     is_of_cpus = not limit.is_thread and limit.cause != "client"
     return Verdict(
         limit.cause,
-        f"{limit.words}{cost}",
+        f"{limit.words}{cost}{f'; {limit.remedy}' if is_of_cpus and limit.remedy else ''}",
         limit=limit.name,
         parts=("run_queue",) if is_of_cpus else ("blocked",),
         station=limit.name if limit.is_thread else "",

@@ -252,7 +252,7 @@ _SYNCS = ("fdatasync", "fsync")
 WRITING_MIN = 0.5
 
 
-def _sync_of(cell: Breakdown) -> str:
+def sync_of(cell: Breakdown) -> str:
     """The call by which threads wait until the disk has what they wrote, if most of their waits for
     the disk are of that kind; else empty."""
     seen: Counter[str] = Counter()
@@ -272,7 +272,7 @@ def _behind_a_writer(case: Case, words: str) -> Verdict | None:
     wall = cell.per_operation("wall_ns")
     if cell.threads < 2 or cell.level == 1 or not wall:
         return None
-    call, writing = _sync_of(cell), cell.mean("disk") / wall
+    call, writing = sync_of(cell), cell.mean("disk") / wall
     if not call or writing < max(WRITING_MIN, cell.ready):
         return None
     sites = [account.sites for account in cell.accounts]
@@ -317,7 +317,7 @@ def storing(case: Case, amount: float) -> Verdict | None:
     """Blocked on the disk; or on files, of which hardly a block was read or written."""
     cell = case.cell
     share = percent(cell.share("disk"))
-    if call := _sync_of(cell):
+    if call := sync_of(cell):
         said = f"{share} of it blocked on the disk, until it has what was written ({call})"
         return Verdict("io", said)
     if _waits_for_blocks(cell, "disk", unknown=True):
@@ -407,7 +407,7 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     if max(other.asleep for other in found) >= WHOLE_SHARE:
         said = f"{words}the client ({kind}), {used}: it has CPU time left, and sleeps"
         return Verdict("client", f"{said} between requests")
-    if surely := _waits_for_no_session(case.cell):
+    if surely := waits_for_no_session(case.cell):
         return Verdict("client", f"{words}the client ({kind}), {used}: {surely}")
     left = ": it has CPU time left"
     if is_doubtful(case.cell):
@@ -422,7 +422,7 @@ def _client(case: Case, words: str, kind: str) -> Verdict:
     return Verdict("client", said, either="lock")
 
 
-def _waits_for_no_session(cell: Breakdown) -> str:
+def waits_for_no_session(cell: Breakdown) -> str:
     """Why who waits at a socket waits for no other session, in words; empty where it may: it is the
     only one, or every session is a process, and who waits for another one watches no socket."""
     if cell.level == 1:

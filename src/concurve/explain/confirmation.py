@@ -63,6 +63,7 @@ class _Took(NamedTuple):
     held_ns: float | None
     threads: float
     cpus: float
+    is_marked: bool = False
 
 
 #: What an operation took, by block, of each level.
@@ -161,6 +162,7 @@ class _Reader:
             None if held is None else held * 1e9 / found.operations,
             found.level or found.threads,
             found.cpus or 1,
+            found.is_marked,
         )
 
     def _take_recording(self, role: RoleRecord) -> None:
@@ -301,9 +303,18 @@ def _of_lock(
         gain=gain,
         holds=mean(holds),
         held_ns=mean(held_ns) / mean(holds),
+        held_share=_held_share(first),
         notes=tuple(_notes(base.tried, bound)),
     )
     return _judged(found, slope, gain)
+
+
+def _held_share(trials: Sequence[_Took]) -> Estimate | None:
+    """The part of the time in which a thread has the lock; ``None`` where that is not known."""
+    known = [took.held_ns / took.wall_ns for took in trials if took.held_ns is not None]
+    if len(known) < len(trials) or any(it.is_marked or it.threads > it.cpus for it in trials):
+        return None
+    return signed_mean(known)
 
 
 def _judged(found: Confirmation, slope: Estimate, gain: Gain) -> Confirmation:

@@ -119,6 +119,8 @@ def cell_to_confirm(explanation: Explanation, wanted: Mapping[str, Level]) -> Ce
     if found:
         return found[-1]
     last = alike[-1]
+    if len(alike) == 1 and not last.trials:
+        raise RunError(last.evidence.removesuffix("."), "another cell, by --at")
     is_said = not last.doubt or last.cause == "in doubt"
     said = f"{describe(last.parameters)}: {last.cause}" + ("" if is_said else ", in doubt")
     of = f"of run {explanation.run}"

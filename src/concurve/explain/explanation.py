@@ -22,6 +22,7 @@ from concurve.definition.study import Study
 from concurve.errors import RunError, StoreError
 from concurve.estimate import Estimate
 from concurve.explain.accounts import Account, account
+from concurve.explain.blocked import blocked_clause
 from concurve.explain.breakdown import Breakdown, breakdown, excess
 from concurve.explain.causes import cause_of
 from concurve.explain.components import used_up_by_itself
@@ -35,6 +36,7 @@ from concurve.explain.sentences import (
     above_ideal,
     less_possible,
     lock_allows,
+    lock_measured,
     loss_told,
     of_start_and_end,
     parts_without_cause,
@@ -55,6 +57,7 @@ from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KINDS, lock_places
 from concurve.explain.weights import Weight, greater_without_cause, outweighed, weigh
 from concurve.findings.cells import CellFindings
+from concurve.findings.confirmation import Confirmation
 from concurve.findings.explanation import (
     REPORT_TRIALS,
     Cause,
@@ -110,8 +113,8 @@ def explain_run(store: Store, row: RunRow) -> Explanation:
         found = explain(findings, run.head, accounts)
     except RunError as error:
         if other := newest_in_use(store, row):
-            newest = f"concurve explain {other}: the newest run that has some"
-            raise RunError(error.what, newest) from None
+            newest = f"concurve explain {other}, the newest run that has some"
+            raise RunError(error.what, f"{error.remedy}; or {newest}") from None
         raise
     return with_experiments(store, row, found)
 
@@ -127,8 +130,21 @@ def with_experiments(store: Store, row: RunRow, explanation: Explanation) -> Exp
     recorded = [it.parameters for it in tried if it.recorded is not None]
     hint = _hint(explanation, recorded) if may_be_tried(head) else []
     return msgspec.structs.replace(
-        explanation, confirmations=tuple(tried), notes=(*explanation.notes, *left_out, *hint)
+        explanation,
+        cells=tuple(_as_measured(cell, tried, explanation.work) for cell in explanation.cells),
+        confirmations=tuple(tried),
+        notes=(*explanation.notes, *left_out, *hint),
     )
+
+
+def _as_measured(
+    cell: CellExplanation, tried: Sequence[Confirmation], work: str | None
+) -> CellExplanation:
+    """The cell with what its lock allows by the time for which experiments saw it held, where they
+    did: the waits bound that time alone."""
+    workers = None if work is None else cell.parameters.get(work)
+    allows = lock_measured(cell, tried, workers)
+    return msgspec.structs.replace(cell, ideal=allows) if allows else cell
 
 
 def _hint(explanation: Explanation, recorded: list[dict[str, Level]]) -> list[str]:
@@ -203,7 +219,10 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
     breakdowns = _breakdowns(read.accounts, findings.run.is_staged)
     quiet = _breakdowns(read.quiet, findings.run.is_staged)
     if not breakdowns:
-        raise RunError(f"run {findings.run.id} has no trial in use to explain", "another run")
+        raise RunError(
+            f"run {findings.run.id} has no trial in use to explain{_why_none(findings)}",
+            _new_run(findings),
+        )
     counted = _counted(breakdowns)
     operation, roles = _operation(findings, head.study, asked, counted), asked.roles
     if _are_marked(breakdowns.values(), all):
@@ -236,6 +255,21 @@ def explain(findings: Findings, head: RunHead, read: AccountReader) -> Explanati
         constant=findings.run.constant,
         autogroups=findings.run.autogroups,
     )
+
+
+def _why_none(findings: Findings) -> str:
+    """Why the trials of the first cell failed, and how many more did; empty where none failed."""
+    failed = [cell for cell in findings.cells if cell.has_failed]
+    if not failed:
+        return ""
+    where = _levels(failed[0], findings)
+    more = f"; so did {words.count(len(failed) - 1, 'more cell')}" if len(failed) > 1 else ""
+    return f"{f', {where}' if where else ''}: {failed[0].note}{more}"
+
+
+def _new_run(findings: Findings) -> str:
+    """What to do about a cell whose trials failed."""
+    return f"concurve show {findings.run.id} --rejected says more; correct it, and start a new run"
 
 
 #: What a rate of the primary figure counts, by the end of its label.
@@ -407,6 +441,7 @@ def _cell(
         spent="" if is_withheld else spent(own, verdict),
         spun=spins_most(own, base, verdict) if serving and not is_withheld else "",
         server_cpu=own.server_cpu,
+        blocked=blocked_clause(own, findings.run.id) if serving else "",
         ideal=above_ideal(cell, base_cell, own, base)
         or less_possible(cell, base_cell, own, base)
         or ("" if doubt else lock_allows(base_cell, cell, Case(own, base, serving), verdict)),
@@ -558,7 +593,9 @@ def _unexplained(cell: CellFindings, findings: Findings, why: str = "") -> CellE
     """A cell of which nothing can be said, and ``why``, where it is not that it lacks trials."""
     if not why:
         why = "its trials reported no operations or no time" if cell.trials else "it has no trial"
-        if cell.status == "skipped":
+        if cell.has_failed:
+            why = f"its trials failed: {cell.note.rstrip('.')}. What to do: {_new_run(findings)}"
+        elif cell.status == "skipped":
             why = f"it was skipped: {cell.note}"
     of = _levels(cell, findings) or "this run"
     return CellExplanation(

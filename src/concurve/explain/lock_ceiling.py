@@ -5,17 +5,23 @@ it, however many workers there are. Records do not have that time; but while a t
 lock, another one has it. Of N threads at most N − 1 wait at once, so the lock is held for at least
 the waits of an operation over N − 1. The time of an operation in the base over that is the bound.
 It is near what the lock allows where most threads wait, and far above it where few do.
+
+Experiments measure the time: the share of the wall time in which a thread has the lock. The
+speed-up over that share is what the lock allows, and goes before the bound.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown
 from concurve.explain.locks import HANDED_NS_MAX
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.waiting import KIND_READINGS_MIN
+from concurve.findings.confirmation import Confirmation
+from concurve.findings.explanation import CellExplanation
 from concurve.stats.means import mean_estimate
 
 #: What one thread has at a time. A semaphore may let in more, and so does a lock of readers.
@@ -59,6 +65,17 @@ def lock_held(case: Case, verdict: Verdict) -> Estimate | None:
         high=min(1.0, held.high / before.low),
         n=held.n,
     )
+
+
+def share_measured(cell: CellExplanation, tried: Sequence[Confirmation]) -> Estimate | None:
+    """The share of the time in which a thread has the lock of a cell, by the newest experiments
+    that measured it; ``None`` without them, and where a lock is not the cause."""
+    held = [
+        it.held_share
+        for it in tried
+        if it.parameters == cell.parameters and it.cause == "lock" and it.held_share is not None
+    ]
+    return held[-1] if held and cell.cause == "lock" and held[-1].low else None
 
 
 #: With fewer goroutines that wait on the average, a lock may be free in between.

@@ -281,7 +281,7 @@ def _of_files(case: Case, words: str) -> Verdict | None:
 
 
 #: Functions that take a lock, of a server that wakes its sessions one by one, and what it is on.
-_LOCKED = {
+LOCKED_ON = {
     "LockAcquire": "rows or tables",
     "LockAcquireExtended": "rows or tables",
     "ProcSleep": "rows or tables",
@@ -296,7 +296,7 @@ def _of_the_woken(case: Case, words: str) -> Verdict | None:
     seen = wake_ups_at(account.sites for account in case.cell.accounts)
     if seen.known < KIND_READINGS_MIN or seen.at_locks < ONE_WORD * seen.known:
         return None
-    on = _LOCKED.get(seen.operation)
+    on = LOCKED_ON.get(seen.operation)
     lock = f"a lock on {on}" if on else "a lock"
     said = f"{words} {lock} that another one has (in {seen.operation} of {seen.module})"
     return Verdict("lock", said)

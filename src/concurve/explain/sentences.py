@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from concurve.estimate import Estimate
 from concurve.explain.breakdown import Breakdown, excess
 from concurve.explain.causes import CPU_LOSS_MIN, LOSS_MIN
 from concurve.explain.computing import SPINNING, served_spinning_words
 from concurve.explain.hot import most_spent
-from concurve.explain.lock_ceiling import lock_held, waits_in_go
+from concurve.explain.lock_ceiling import lock_held, share_measured, waits_in_go
 from concurve.explain.losses import Loss, known_parts, loss_of, seeming_part, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
 from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Case, Verdict
 from concurve.explain.weights import MAIN_MIN
 from concurve.findings.cells import CellFindings
-from concurve.findings.explanation import LITTLE_LOST, NO_LOSS, NOTHING_LOST_MAX, RunnerUp
+from concurve.findings.confirmation import Confirmation
+from concurve.findings.explanation import (
+    LITTLE_LOST,
+    NO_LOSS,
+    NOTHING_LOST_MAX,
+    CellExplanation,
+    RunnerUp,
+)
 from concurve.readings.measures import MEASURE_PHASE
 from concurve.terms import Level
 from concurve.words import count, in_percent, listed, percent
@@ -156,6 +163,25 @@ def lock_allows(base_cell: CellFindings, cell: CellFindings, case: Case, verdict
         f"The lock is held for at least {_interval(held, percent)} of an operation's time with "
         f"{base}: however many workers there are, no more than {1 / held.low:.2f}× the speed of "
         f"{base} is possible."
+    )
+
+
+def lock_measured(
+    cell: CellExplanation, tried: Sequence[Confirmation], workers: Level | None
+) -> str:
+    """How much speed-up a lock allows at most, by the time for which experiments saw it held;
+    empty without them, and where that is more than so many ``workers`` promise."""
+    held, base = share_measured(cell, tried), cell.base or {}
+    if held is None or held.low is None or cell.speedup is None or not base:
+        return ""
+    allowed = cell.speedup / min(1.0, held.low)
+    if not isinstance(workers, int | float) or allowed > workers:
+        return ""
+    named = _setting({k: v for k, v in base.items() if cell.parameters.get(k) != v})
+    return (
+        f"In the experiments a thread had the lock for {_interval(held, percent)} of the time: "
+        f"however many workers there are, no more than {allowed:.2f}× the speed of "
+        f"{named} is possible."
     )
 
 

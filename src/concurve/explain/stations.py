@@ -83,7 +83,7 @@ class Limit(NamedTuple):
     """The resource that is used up: what that is as a cause, its name (of a quota none), and its
     words in the sentence. Threads that have no time left wait for a share of the CPUs, ``waits``.
     ``is_thread``: it is a thread, or each one of a kind. ``remedy`` says what to do where it is the
-    load."""
+    load, and what more clients do where it shares the CPUs; else empty."""
 
     cause: Cause
     name: str
@@ -194,8 +194,10 @@ def _of_load(used: Serving) -> Limit | None:
     if not apart and server + client >= CPUS_USED_UP * used.together:
         # A thread of that name is not told after "the server" again.
         who = who.removeprefix("server ")
-        said = f"the {_cpus(used.together)} used up, by the server ({who}) and its load"
-        return Limit("cpu", "CPUs", f"{said} ({client:.2f})")
+        load = _program_of(used.loads)
+        said = f"server and {load or 'load'} together use {_all_cpus(used.together)} ({who}, "
+        said = f"{said}{load or 'load'} {client:.2f})"
+        return Limit("cpu", "CPUs", said, remedy=_QUEUE)
     meanwhile = f"used up, while the server used {server:.2f} CPUs ({who})"
     if used.client_quota is not None and client >= CPUS_USED_UP * used.client_quota:
         said = f"the {used.client_quota:.3g} CPU seconds a second that a quota allows the load"
@@ -224,6 +226,7 @@ _THREADS = {
     "pgbench": "pgbench -j {}",
     "h2load": "h2load -t{}",
 }
+_QUEUE = "more clients only queue"
 _MORE = "the load cannot ask for more: give it"
 _MORE_CPUS = f"{_MORE} more CPUs, or a machine of its own"
 
@@ -235,6 +238,14 @@ def more_of_it(load: Station) -> str:
     option = options.get(name_of_kind(load.name), "").format(2 * load.threads)
     how = f" ({option})" if option else ", or run several loads"
     return f"{_MORE} more threads{how}"
+
+
+def _program_of(loads: Sequence[Station]) -> str:
+    """The program of a load whose threads are all named after it, as those of ``pgbench`` are;
+    empty where it is not known."""
+    names = {name_of_kind(name): option.split()[0] for name, option in _THREADS.items()}
+    kinds = {names.get(name_of_kind(load.name), "") for load in loads}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _without_time(used: Serving) -> Limit | None:
@@ -405,6 +416,10 @@ def _used(station: Station) -> str:
     used = f"{station.name} {station.cpus:.2f}"
     what = "processes" if station.are_processes else "threads"
     return f"{used} in {station.threads} {what}" if station.threads > 1 else used
+
+
+def _all_cpus(count: int) -> str:
+    return "the only CPU" if count == 1 else f"all {count} CPUs"
 
 
 def _cpus(count: int) -> str:

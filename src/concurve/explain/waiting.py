@@ -227,13 +227,42 @@ def waits_to_be_written(sites: Iterable[SitesRecord | None]) -> str:
     waits = [site for site in listed if site.call == "futex" and site.primitive != "join"]
     writing: Counter[str] = Counter()
     for site in waits:
-        named = [it for it in (site.operation, site.function, *site.callers) if it]
-        if place := next(filter(_WRITES.search, named), ""):
+        if place := _log_place(site):
             writing[place] += site.readings
     known = sum(site.readings for site in waits)
     if known < KIND_READINGS_MIN or 2 * writing.total() < known:
         return ""
     return writing.most_common(1)[0][0]
+
+
+class AtFutexes(NamedTuple):
+    """The sampled waits at futexes whose place is known, those of them for a log that another
+    thread writes, and those where a lock is taken."""
+
+    known: int = 0
+    writing: int = 0
+    at_locks: int = 0
+
+
+def waits_at_futexes(sites: Iterable[SitesRecord | None], *, writes: bool) -> AtFutexes:
+    """What threads wait for at futexes, over all trials. A function that writes a log is one that
+    takes a lock where no thread ``writes``."""
+    known = writing = at_locks = 0
+    for site in (site for record in sites if record is not None for site in record.listed):
+        if site.call != "futex" or site.primitive == "join":
+            continue
+        known += site.readings
+        if writes and _log_place(site):
+            writing += site.readings
+        elif _takes_a_lock(site):
+            at_locks += site.readings
+    return AtFutexes(known, writing, at_locks)
+
+
+def _log_place(site: SiteRecord) -> str:
+    """The function that writes or flushes a log by its name, nearest first; empty without one."""
+    named = [it for it in (site.operation, site.function, *site.callers) if it]
+    return next(filter(_WRITES.search, named), "")
 
 
 #: So much of the sampled waits is of threads that meet at a lock, or these say nothing of others.

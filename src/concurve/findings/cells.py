@@ -10,7 +10,7 @@ import msgspec
 
 from concurve import words
 from concurve.estimate import Estimate
-from concurve.terms import Level
+from concurve.terms import GIVEN_UP, Level
 
 CellStatus = Literal["ok", "partial", "skipped", "pending"]
 
@@ -106,6 +106,12 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
         """Do the figures say what the setting does? Those of a cell that was skipped are of the
         trials until it broke off, those of a load that failed are of its errors."""
         return self.status != "skipped" and not self.load_failed
+
+    @property
+    def has_failed(self) -> bool:
+        """Were its further trials skipped because one failed, and not as its own check gave it
+        up?"""
+        return self.status == "skipped" and not self.note.startswith(GIVEN_UP)
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):

@@ -112,7 +112,10 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     ``lock`` names the lock, or the place that takes it, where it is in reach. ``evidence`` is one
     sentence. ``slope`` is the part of the time of an operation that the lock's holding costs, by
     the slope at the time for which it is held now; ``holds`` are those of an operation, and
-    ``held_ns`` the mean time of one. ``blocks`` are the complete blocks that it rests on.
+    ``held_ns`` the mean time of one. ``held_share`` is the part of the measured time in which a
+    thread has the lock; ``None`` where the program marks a phase, as locks are counted outside of
+    it, too, or has more threads than CPUs, as who holds it then waits for one. ``blocks`` are the
+    complete blocks that it rests on.
     ``recorded`` is what the flight recorder of a JVM says, where one was asked.
     """
 
@@ -129,6 +132,7 @@ class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     gain: Gain | None = None
     holds: float | None = None
     held_ns: float | None = None
+    held_share: Estimate | None = None
     blocks: int = 0
     notes: tuple[str, ...] = ()
     recorded: Recorded | None = None

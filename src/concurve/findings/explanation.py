@@ -177,11 +177,13 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     limit: ``cause`` is then what they point to.
     ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
     what to do where the load is what is used up, or where the start and the end of the program are
-    a part of serial work: both are empty where there is none. ``parts`` says
+    a part of serial work, or what more clients do where it shares the CPUs that are used up: both
+    are empty where there is none. ``parts`` says
     in a sentence which parts of a loss are known, where no cause is named. ``server_cpu`` is the
     CPU time of all threads of a loaded server per operation, in ns; ``None`` of what serves nobody.
     ``spent`` says in a sentence what an operation costs of it, and where most CPU time is spent;
     ``spun`` that most of what it costs more goes to spinning;
+    ``blocked`` what the threads of a server are blocked on, by kinds of waits, the greatest first;
     ``ideal`` what is known of a speed-up that is more than the workers promise, or why less is
     possible.
     """
@@ -222,6 +224,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     server_cpu: Estimate | None = None
     spent: str = ""
     spun: str = ""
+    blocked: str = ""
     ideal: str = ""
 
     @property
@@ -295,6 +298,11 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         """Is CPU time what limits it: the CPUs are used up, a thread, or what a runtime may use of
         them, or they bound the speed-up?"""
         return self.is_at_ceiling or (self.cause == "cpu" and bool(self.limit) and not self.few)
+
+    @property
+    def is_of_cpus(self) -> bool:
+        """Are the CPUs used up? Then blocked threads limit nothing."""
+        return self.cause == "cpu" and self.limit == CPUS
 
     @property
     def is_at_ceiling(self) -> bool:

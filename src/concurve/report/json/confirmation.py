@@ -135,6 +135,13 @@ class ConfirmedCell(msgspec.Struct, frozen=True, omit_defaults=True):
     ] = None
     holds: Annotated[float | None, about("Of the lock, in an operation.")] = None
     held_ns: Annotated[float | None, about("Mean time for which it was held.")] = None
+    held_share: Annotated[
+        Ratio | None,
+        about(
+            "The part of the measured time in which a thread has the lock; left out where the "
+            "program marks a phase, or has more threads than CPUs."
+        ),
+    ] = None
     experiments: tuple[Experiment, ...] = ()
     notes: tuple[str, ...] = ()
     recorded: Annotated[
@@ -161,6 +168,7 @@ def confirmed_cell(found: Confirmation) -> ConfirmedCell:
         slope=None if found.slope is None else _ratio(found.slope),
         holds=found.holds,
         held_ns=found.held_ns,
+        held_share=None if found.held_share is None else _ratio(found.held_share),
         experiments=tuple(map(_experiment, found.tried)),
         notes=found.notes,
         recorded=None if found.recorded is None else _recorded(found.recorded),

@@ -32,7 +32,7 @@ from concurve.report.document import (
     Text,
     Tone,
 )
-from concurve.terms import GIVEN_UP, Level
+from concurve.terms import Level
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
 #: far off, or drift: a warning says which. And of a latency that its rate contradicts, and of a
@@ -450,8 +450,7 @@ def _status(cell: CellFindings, with_reason: bool) -> Cell:
 def _status_word(cell: CellFindings) -> str:
     """The status as people read it: a cell whose further trials were skipped failed, unless its own
     check gave it up."""
-    has_failed = cell.status == "skipped" and not cell.note.startswith(GIVEN_UP)
-    return "failed" if has_failed else cell.status
+    return "failed" if cell.has_failed else cell.status
 
 
 def _indicators(findings: Findings) -> list[Column]:

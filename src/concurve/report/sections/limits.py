@@ -195,7 +195,8 @@ def _sentences(explanation: Explanation) -> Iterator[Paragraph]:
     for cell in explanation.cells:
         if cell not in said_once:
             said = f"{cell.evidence}{certainty(cell, is_compared=compares(cell.evidence))}"
-            further = (spent(cell), parts_known(cell), cell.place, cell.ideal)
+            blocked = "" if cell.is_of_cpus else cell.blocked
+            further = (blocked, spent(cell), parts_known(cell), cell.place, cell.ideal)
             text = " ".join(filter(None, (said, *further)))
             yield Paragraph(text, _TONES.get(cell.cause, Tone.STRONG), lead=_lead(cell))
         if said_once and cell is disturbed[0]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from concurve import words
-from concurve.findings.cells import FailureOutput, Reject, on_hosts
+from concurve.findings.cells import CellFindings, FailureOutput, Reject, on_hosts
 from concurve.findings.counts import count_trials
 from concurve.findings.run import Findings
 from concurve.report import format as fmt
@@ -28,6 +28,8 @@ from concurve.report.document import (
 
 # At most this many trials are listed; further ones are counted.
 _LISTED_MAX = 200
+# What stands in place of the reason of a cell whose trials are listed.
+_SEE_BELOW = "see below"
 # At most this many are shown unfolded.
 _OPEN_MAX = 12
 
@@ -63,7 +65,7 @@ def quoted_once(findings: Findings, outputs: Sequence[FailureOutput]) -> Finding
     def briefly(text: str) -> str:
         for line in (line.strip() for output in outputs for line in output.lines):
             if line and text.endswith(f": {line}"):
-                return f"{text.removesuffix(line)}see below"
+                return f"{text.removesuffix(line)}{_SEE_BELOW}"
         return text
 
     def reason(text: str) -> str:
@@ -81,17 +83,34 @@ def quoted_once(findings: Findings, outputs: Sequence[FailureOutput]) -> Finding
     )
 
 
+def told_below(findings: Findings) -> Findings:
+    """The findings whose failed cells refer to the list of the trials, which has the reason."""
+    told = {
+        (fmt.setting(it.parameters), words.why(it.cause, it.detail)): words.cause(it.cause)
+        for it in findings.rejects[:_LISTED_MAX]
+        if it.detail and not it.detail.endswith(_SEE_BELOW)
+    }
+
+    def of(cell: CellFindings) -> CellFindings:
+        cause = told.get((fmt.setting(cell.parameters), cell.note))
+        return replace(cell, note=f"{cause}: {_SEE_BELOW}") if cause and cell.has_failed else cell
+
+    return replace(findings, cells=tuple(map(of, findings.cells)))
+
+
 def summary(findings: Findings, *, with_doubts: bool = True) -> str:
     """The trials rejected and in doubt, with their causes; empty if there are none."""
     return "; ".join(_counted(findings, with_doubts))
 
 
 def _blocks(findings: Findings) -> Iterator[Block]:
-    for text in _counted(findings):
-        yield Paragraph(text)
     if not findings.rejects:
         yield Paragraph("Nothing: every trial was used.", detail=Detail.FULL)
         return
+    for text in _counted(findings):
+        yield Paragraph(text, detail=Detail.FULL)
+        # The causes stand with their trials below.
+        yield Paragraph(text.partition(": ")[0], detail=Detail.BRIEF)
     kept = "The records of rejected trials stay in the run."
     yield Paragraph(kept, Tone.SOFT, detail=Detail.FULL)
     both = _with_and_without(findings)

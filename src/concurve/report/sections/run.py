@@ -114,6 +114,8 @@ def brief_sections(
     else is read for them, unless it was asked for. ``room`` is that for answers and warnings;
     ``named`` are the figures that are listed where they are a topic, by default all."""
     findings = rejected.quoted_once(findings, outputs)
+    if Topic.REJECTED in topics:
+        findings = rejected.told_below(findings)
     yield overview.answers(findings, limits, room)
     # All of them follow.
     counted = room.figures and Topic.FIGURES not in topics
