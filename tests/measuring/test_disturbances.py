@@ -48,14 +48,13 @@ def told(found: Disturbances, record: TrialRecord, trials: int, quiet: int = 0) 
 
 
 def test_a_program_that_may_be_the_server_is_to_be_attached() -> None:
-    loads = {"may_load_a_stranger": True, "names_a_server": True}
-    (said,) = told(Disturbances(**loads), beside(postgres=0.6), 4)
+    (said,) = told(Disturbances(True, True), beside(postgres=0.6), 4)
     assert said == (
         "4 of 4 trials disturbed so far: postgres (PID 10) took 0.6 CPUs; if postgres is the "
         f"server that this command loads: {ATTACH_IT} in a new run; Ctrl-C keeps what is measured"
     )
     for nobody in (beside(others=1.2), beside()):
-        assert "--attach" not in told(Disturbances(**loads), nobody, 4)[0]
+        assert "--attach" not in told(Disturbances(True, True), nobody, 4)[0]
     unnamed = Disturbances(may_load_a_stranger=True)
     assert "--attach" not in told(unnamed, beside(postgres=0.6), 4)[0], "nothing shows a client"
 
@@ -93,8 +92,7 @@ def test_a_program_has_its_processes_and_the_command_that_quiets_them() -> None:
 def test_another_run_is_not_taken_for_this_one() -> None:
     (said,) = told(Disturbances(), beside(concurve=0.6, make=0.3), 4)
     assert "disturbed so far: others took 0.9 CPUs, another concurve run 0.6 of them;" in said
-    loads = {"may_load_a_stranger": True, "names_a_server": True}
-    assert "--attach" not in told(Disturbances(**loads), beside(concurve=0.6), 4)[0]
+    assert "--attach" not in told(Disturbances(True, True), beside(concurve=0.6), 4)[0]
 
 
 @pytest.mark.parametrize(

@@ -287,8 +287,8 @@ def _cap_or_bend(
     best = result.best
     return (
         f"Two shapes are not told apart: flat at {_level(cap, terms)} from N = {reached:.3g} on, "
-        f"as where a resource is used up ({best.title}, weight {100 * best.weight:.0f} %), or bending "
-        f"on without a cap ({rival.title}, {100 * rival.weight:.0f} %), to "
+        f"as where a resource is used up ({best.title}, weight {100 * best.weight:.0f} %), or "
+        f"bending on without a cap ({rival.title}, {100 * rival.weight:.0f} %), to "
         f"{terms.figure(ahead, 3)} at N = {twice:g}. A prediction is a mean over the models."
     )
 
