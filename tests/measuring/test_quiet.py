@@ -217,6 +217,25 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
     assert not quiet.has_autogroups(tmp_path / "missing")
 
 
+def test_bursts_in_a_quiet_look_are_told() -> None:
+    """Two commands that look at the same load one after the other may see different parts of it."""
+    quiet_part, busy = Load(0.0, 0.0), Load(0.3, 0.0)
+    item = load_item(Load(0.04, 0.0), [*[quiet_part] * 7, busy])
+    assert item.mark == "--"
+    assert "use 4.0 % of the CPU time in 2 s, but " in item.says
+    assert "up to 30 % for 0.25 s" in item.says
+    assert load_item(QUIET, [quiet_part] * 8).mark == "ok"
+    stolen = load_item(QUIET, [*[quiet_part] * 7, Load(0.0, 0.1)])
+    assert "the hypervisor up to 10 % for 0.25 s" in stolen.says
+
+
+def test_a_time_without_a_unit_is_of_seconds_and_is_told_with_it() -> None:
+    asked = asked_quiet("5", measure_anyway=False)
+    assert asked is not None and asked.seconds == 5
+    with pytest.raises(StudyError, match=r"--wait-quiet: 2 s is too short"):
+        asked_quiet("2", measure_anyway=False)
+
+
 def test_nobody_is_asked_to_give_way_who_has_ended(tmp_path: Path) -> None:
     (tmp_path / "20").mkdir()
     assert quiet.quieting({20: 0, 21: 0}, tmp_path) == ["renice -n 19 -p 20"]

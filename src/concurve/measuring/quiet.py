@@ -142,8 +142,9 @@ def asked_quiet(wait: str | None, measure_anyway: bool) -> Asked | None:
     if wait is not None:
         seconds = parse_duration(wait, "--wait-quiet")
         if seconds < SHORTEST_SECONDS:
+            unit = "" if wait[-1:].isalpha() else " s"
             raise StudyError(
-                f"--wait-quiet: {wait} is too short: to see a quiet machine takes "
+                f"--wait-quiet: {wait}{unit} is too short: to see a quiet machine takes "
                 f"{QUIET_LOOKS} looks of {WINDOW_SECONDS:g} s each",
                 f"{SHORTEST_SECONDS:g}s or more, such as 5m",
             )
