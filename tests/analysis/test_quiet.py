@@ -13,7 +13,6 @@ import pytest
 
 from concurve.analysis.comparison import compare_levels
 from concurve.analysis.run import trial_findings_of
-from concurve.analysis.run.doubted import is_enough
 from concurve.analysis.sentences.answers import answers_of
 from concurve.analysis.sentences.gains import greatest
 from concurve.brief import figures_of
@@ -23,6 +22,7 @@ from concurve.explain import explain_run
 from concurve.findings.run import Finding, Report
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
+from concurve.planning.doubt import is_enough
 from concurve.planning.plan import plan_of
 from concurve.report.html import to_html
 from concurve.report.json.export import figures_to_json

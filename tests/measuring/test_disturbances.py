@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from concurve.definition.study import Rules
-from concurve.findings.again import ATTACH_IT
+from concurve.findings.again import ATTACH_IT, lowest_priority
 from concurve.measuring.disturbances import Disturbances
 from concurve.measuring.heads import new_head
 from concurve.measuring.laboratory import Runner
@@ -47,30 +48,51 @@ def told(found: Disturbances, record: TrialRecord, trials: int, quiet: int = 0) 
 
 
 def test_a_program_that_may_be_the_server_is_to_be_attached() -> None:
-    loads = {"may_load_a_stranger": True, "names_a_server": True}
-    (said,) = told(Disturbances(**loads), beside(postgres=0.6), 4)
+    (said,) = told(Disturbances(True, True), beside(postgres=0.6), 4)
     assert said == (
-        "4 of 4 trials disturbed so far: postgres took 0.6 CPUs; if postgres is the server that "
-        f"this command loads: {ATTACH_IT} in a new run; Ctrl-C keeps what is measured"
+        "4 of 4 trials disturbed so far: postgres (PID 10) took 0.6 CPUs; if postgres is the "
+        f"server that this command loads: {ATTACH_IT} in a new run; Ctrl-C keeps what is measured"
     )
     for nobody in (beside(others=1.2), beside()):
-        assert "--attach" not in told(Disturbances(**loads), nobody, 4)[0]
+        assert "--attach" not in told(Disturbances(True, True), nobody, 4)[0]
     unnamed = Disturbances(may_load_a_stranger=True)
     assert "--attach" not in told(unnamed, beside(postgres=0.6), 4)[0], "nothing shows a client"
 
 
 def test_it_is_said_early_and_once() -> None:
     assert told(Disturbances(), beside(firefox=0.6, make=0.2), 40) == [
-        "4 of 4 trials disturbed so far: others took 0.8 CPUs, firefox 0.6 of them; "
+        "4 of 4 trials disturbed so far: others took 0.8 CPUs, firefox (PID 10) 0.6 of them; "
         "Ctrl-C keeps what is measured"
     ]
+
+
+def test_a_program_has_its_processes_and_the_command_that_quiets_them() -> None:
+    def quieting(nice: Mapping[int, int]) -> list[str]:
+        return lowest_priority([pid for pid, value in nice.items() if value < 19], ())
+
+    one = beside(firefox=0.6)
+    small = ForeignProcess(pid=9, name="firefox", nice=0, cpu_ns=1_000_000)
+    machine = msgspec.structs.replace(
+        one.machine, foreign_processes=(*one.machine.foreign_processes, small)
+    )
+    one = msgspec.structs.replace(one, machine=machine)
+    (said,) = told(Disturbances(quieting=quieting), one, 4)
+    assert said == (
+        "4 of 4 trials disturbed so far: firefox (PID 10) took 0.6 CPUs; to lower its priority: "
+        "renice -n 19 -p 10; Ctrl-C keeps what is measured"
+    )
+    for nobody in (beside(concurve=0.6), beside(others=1.2)):
+        assert "renice" not in told(Disturbances(quieting=quieting), nobody, 4)[0]
+    serves = Disturbances(True, True, quieting)
+    assert "renice" not in told(serves, beside(postgres=0.6), 4)[0], "it may be what is measured"
+    (ended,) = told(Disturbances(quieting=lambda nice: []), one, 4)
+    assert ended.endswith("took 0.6 CPUs; Ctrl-C keeps what is measured")
 
 
 def test_another_run_is_not_taken_for_this_one() -> None:
     (said,) = told(Disturbances(), beside(concurve=0.6, make=0.3), 4)
     assert "disturbed so far: others took 0.9 CPUs, another concurve run 0.6 of them;" in said
-    loads = {"may_load_a_stranger": True, "names_a_server": True}
-    assert "--attach" not in told(Disturbances(**loads), beside(concurve=0.6), 4)[0]
+    assert "--attach" not in told(Disturbances(True, True), beside(concurve=0.6), 4)[0]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +115,8 @@ def test_few_of_many_are_not_told() -> None:
     assert told(found, beside(), 0, quiet=20) == []
     assert told(found, beside(firefox=1.0), 15) == []
     assert told(found, beside(firefox=1.0), 5) == [
-        "20 of 40 trials disturbed so far: firefox took 1.0 CPUs; Ctrl-C keeps what is measured"
+        "20 of 40 trials disturbed so far: firefox (PID 10) took 1.0 CPUs; Ctrl-C keeps what is "
+        "measured"
     ]
 
 
@@ -102,8 +125,12 @@ def test_it_is_said_again_where_much_changes() -> None:
     assert len(told(found, beside(firefox=0.4), 4)) == 1
     assert told(found, beside(firefox=0.7), 20) == []
     assert told(found, beside(firefox=0.3, make=0.4), 20) == [], "the same, by another name"
-    assert ["make took 0.7 CPUs" in text for text in told(found, beside(make=0.7), 20)] == [True]
-    assert ["firefox took 1.5" in t for t in told(found, beside(firefox=1.5), 20)] == [True]
+    assert [
+        "make (PID 10) took 0.7 CPUs" in text for text in told(found, beside(make=0.7), 20)
+    ] == [True]
+    assert ["firefox (PID 10) took 1.5" in t for t in told(found, beside(firefox=1.5), 20)] == [
+        True
+    ]
     for _ in range(10):
         assert told(found, beside(make=1.8), 4) == told(found, beside(firefox=1.5), 4) == []
 

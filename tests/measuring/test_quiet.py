@@ -39,6 +39,7 @@ BUSY = Load(0.5, 0.0, (Process("cc1plus", 20, 0, 0.45),))
 def no_autogroups(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said does not depend on the kernel on which the tests run."""
     monkeypatch.setattr(quiet, "has_autogroups", lambda: False)
+    monkeypatch.setattr(quiet, "is_ours", lambda pid: True)
 
 
 class Machine:
@@ -173,6 +174,7 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
     """A process of another session that has nice 19 takes as much as before."""
     monkeypatch.setattr(quiet, "has_autogroups", lambda: True)
     monkeypatch.setattr(quiet, "is_apart", lambda pid: pid < 10)
+    monkeypatch.setattr(quiet, "is_ours", lambda pid: pid > 10)
     monkeypatch.setattr(quiet, "autogroup_nice", lambda pid: 19 if pid == 6 else 0)
 
     def said(*processes: Process) -> str:
@@ -192,6 +194,11 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
         f"end these processes, or give them {yields} (`renice -n 19 -p 20`; {of_session} "
         "/proc/7/autogroup /proc/9/autogroup`)"
     ) in said(theirs, third, ours)
+    monkeypatch.setattr(quiet, "is_ours", lambda pid: pid < 9)
+    assert (
+        f"{yields} (`sudo renice -n 19 -p 20`; `echo 19 > /proc/7/autogroup`; {of_session} "
+        "/proc/9/autogroup`)"
+    ) in said(theirs, third, ours), "a user writes the file of an own process"
     of_lowest_session = Process("cc1", 6, 0, 0.2)
     assert "end this process, or stop it meanwhile (`kill -STOP 6`" in said(of_lowest_session)
     monkeypatch.undo()
@@ -200,12 +207,39 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
         (tmp_path / "6/autogroup").write_text(text)
         assert quiet.autogroup_nice(6, tmp_path) == nice
     assert quiet.autogroup_nice(7, tmp_path) == 0
+    assert quiet.is_ours(os.getpid())
+    assert quiet.is_ours(7, tmp_path) is (os.geteuid() == 0), "it ended"
     assert not quiet.is_apart(os.getpid()) and quiet.is_apart(2**30)
     file = tmp_path / "enabled"
     for text, has in (("1\n", True), ("0\n", False), ("", False)):
         file.write_text(text)
         assert quiet.has_autogroups(file) is has
     assert not quiet.has_autogroups(tmp_path / "missing")
+
+
+def test_bursts_in_a_quiet_look_are_told() -> None:
+    """Two commands that look at the same load one after the other may see different parts of it."""
+    quiet_part, busy = Load(0.0, 0.0), Load(0.3, 0.0)
+    item = load_item(Load(0.04, 0.0), [*[quiet_part] * 7, busy])
+    assert item.mark == "--"
+    assert "use 4.0 % of the CPU time in 2 s, but " in item.says
+    assert "up to 30 % for 0.25 s" in item.says
+    assert load_item(QUIET, [quiet_part] * 8).mark == "ok"
+    stolen = load_item(QUIET, [*[quiet_part] * 7, Load(0.0, 0.1)])
+    assert "the hypervisor up to 10 % for 0.25 s" in stolen.says
+
+
+def test_a_time_without_a_unit_is_of_seconds_and_is_told_with_it() -> None:
+    asked = asked_quiet("5", measure_anyway=False)
+    assert asked is not None and asked.seconds == 5
+    with pytest.raises(StudyError, match=r"--wait-quiet: 2 s is too short"):
+        asked_quiet("2", measure_anyway=False)
+
+
+def test_nobody_is_asked_to_give_way_who_has_ended(tmp_path: Path) -> None:
+    (tmp_path / "20").mkdir()
+    assert quiet.quieting({20: 0, 21: 0}, tmp_path) == ["renice -n 19 -p 20"]
+    assert quiet.quieting({20: 19}, tmp_path) == [], "it has the lowest priority"
 
 
 def test_a_machine_that_does_not_become_quiet_ends_the_wait() -> None:

@@ -116,7 +116,7 @@ def test_two_shapes_that_are_not_told_apart_are_both_named() -> None:
     result = fit_all(n, [972, 1891, 2927, 3726, 4967, 6005, 8103, 7726.0])
     assert result.chosen == "amdahl_cap"
     first = result.answers[0]
-    assert "Two shapes are not told apart: flat at 7,912 from N = 11.3 on" in first
+    assert "Two shapes are not told apart: flat at C = 7,912 from N = 11.3 on" in first
     assert "or bending on without a cap (USL, " in first and "at N = 32" in first
     assert "A prediction is a mean over the models." in first
     assert not any("not clearly best" in warning for warning in result.warnings)

@@ -59,7 +59,7 @@ def test_a_saturating_curve_is_a_knee() -> None:
     usl, knee = result.model("usl").aicc, result.best.aicc
     assert usl is not None and knee is not None
     assert usl - knee == pytest.approx(106, abs=1)
-    assert "flat at 27,350 from N = 3.3 on" in result.answers[0]
+    assert "flat at C = 27,350 from N = 3.3 on" in result.answers[0]
 
 
 def test_a_curve_beyond_its_pole_is_still_capped() -> None:

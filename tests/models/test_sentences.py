@@ -277,3 +277,11 @@ def test_parameters_that_the_model_lacks_are_not_printed() -> None:
     straight = fit_all(n, 100 * n * (1 + 0.01 * np.array([1, -1, 1, -1, 1, -1])))
     assert straight.chosen == "linear" and in_words(straight).startswith("Linear: γ = ")
     assert "α" not in in_words(straight) and "β" not in in_words(straight)
+
+
+def test_the_cap_of_a_knee_is_the_level_at_which_the_curve_is_flat() -> None:
+    n = [1, 2, 4, 8, 16, 32]
+    result = threefold(n, [min(1_000 * level, 6_073) for level in n])
+    flat = re.search(r"flat at (C = [\d,]+) from N", said(result))
+    assert flat and f"{result.best.title.capitalize()}: {flat[1]} (" in in_words(result)
+    assert flat[1] != "C = 6,070"

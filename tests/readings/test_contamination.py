@@ -191,6 +191,13 @@ def test_work_of_low_priority_does_no_harm_where_all_roles_waited_too_little_for
     assert causes(waiting(0, usual), workers=3) == ["foreign_cpu"], "only low priority gives way"
 
 
+def test_usual_work_on_a_cpu_that_the_trial_leaves_idle_counts_though_nobody_waits() -> None:
+    """It shares caches and the path to memory (decision 112)."""
+    beside = {"foreign_cpu_ns": SECOND * 9 // 10, "foreign_low_priority_ns": 0}
+    for waited in (0, 10_000_000):
+        assert causes(record(machine=beside, usage={"run_queue_ns": waited}), 1) == ["foreign_cpu"]
+
+
 def test_usual_work_is_judged_beside_that_of_low_priority() -> None:
     both = {"foreign_cpu_ns": SECOND, "foreign_low_priority_ns": SECOND * 8 // 10}
     (sign,) = judge(record(machine=both))

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from concurve.estimate import Estimate
+from concurve.planning.doubt import is_doubtful
 from concurve.stats.blocks import Blocks, block_ratio, block_ratios, log_ratios
 from concurve.stats.centre import centre_estimate
 from concurve.stats.resolution import relative
@@ -28,16 +29,6 @@ class MissingError(Exception):
         self.reason = reason
         self.cell = cell
         super().__init__(f"{cell} {reason}" if cell else reason)
-
-
-#: A figure is in doubt where more than this share of its trials is.
-DOUBTFUL_SHARE_MAX = 0.25
-
-
-def is_doubtful(quiet: int, used: int) -> bool:
-    """Is a figure of so many trials, of which so many were quiet, in doubt? The median bears a few
-    disturbed ones."""
-    return used - quiet > DOUBTFUL_SHARE_MAX * used
 
 
 def exact(_cell: Setting, _indicator: str) -> float:

@@ -32,8 +32,8 @@ Examples:
   concurve machine check
   concurve machine check --json
 
-Looks at the load for two seconds. concurve doctor shows it too, says how to quieten the machine,
-and what it grants.
+Looks at the load for two seconds, as concurve doctor does, which also says how to quieten the
+machine, and what it grants. Load in bursts may show in one look, and not in the next.
 """
 
 
@@ -91,7 +91,7 @@ def load_item(load: Load, parts: Sequence[Load] = ()) -> Item:
     """The present load, judged as a trial under it would be; ``parts`` of the look show bursts."""
     from concurve import words
     from concurve.host.machine_check import Item
-    from concurve.measuring.quiet import disturbance, end_these, is_in_bursts, yields
+    from concurve.measuring.quiet import disturbance, end_these, is_in_bursts, is_quiet, yields
 
     if says := disturbance(load):
         end = end_these(load, ", or ")
@@ -112,7 +112,17 @@ def load_item(load: Load, parts: Sequence[Load] = ()) -> Item:
                 f"priority already; for more threads, or a server and its load: {remedy}"
             )
         return Item("!!", "load now", says.what, remedy)
-    return Item("ok", "load now", f"other processes use {load.foreign * 100:.1f} % of the CPU time")
+    said = f"other processes use {load.foreign * 100:.1f} % of the CPU time"
+    if all(map(is_quiet, parts)):
+        return Item("ok", "load now", said)
+    # Quiet on the whole: the next look may show it otherwise, and so does a short trial.
+    most = max(max(part.foreign, part.steal) for part in parts)
+    return Item(
+        "--",
+        "load now",
+        f"{said} in {LOOK_SECONDS:g} s, but they or the hypervisor up to {most * 100:.0f} % for "
+        f"{LOOK_SECONDS / LOOK_PARTS:g} s of these: another look may see more, or none of it",
+    )
 
 
 def print_items(items: list[Item]) -> None:

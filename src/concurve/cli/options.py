@@ -69,9 +69,9 @@ max_time = click.option(
 wait_quiet = click.option(
     "--wait-quiet",
     metavar="TIME",
-    help="Wait at most so long, in all, while other processes use the machine: before the "
-    "first trial, and before each that follows. Measure nothing if it is not quiet by then "
-    "(default: no waiting).",
+    help="Wait at most so long, in all, while other processes use the machine, e.g. 5m (a number "
+    "alone is of seconds): before the first trial, and before each that follows. Measure nothing "
+    "if it is not quiet by then (default: no waiting).",
 )
 
 measure_anyway = click.option(

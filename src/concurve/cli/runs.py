@@ -58,6 +58,7 @@ def _meant(store: Store, study: str | None) -> str:
 
 
 def _runs(store: Store, rows: list[RunRow]) -> Iterator[str]:
+    from concurve.planning.doubt import remarks
     from concurve.planning.protocol import shown_state
 
     of = {
@@ -66,9 +67,11 @@ def _runs(store: Store, rows: list[RunRow]) -> Iterator[str]:
         for member in store.members(row.id)
     }
     width = max(len(row.study) for row in rows)
+    counts, outcomes = store.counts(), store.not_plain()
     for row in rows:
-        count = format_count(store.count(row.id), "trial")
-        state = f"{shown_state(row.state, row.reason)}{of.get(row.id, '')}{_why(row)}"
+        count = format_count(counts.get(row.id, 0), "trial")
+        remarked = remarks(outcomes.get(row.id, ()))
+        state = f"{shown_state(row.state, row.reason, remarked)}{of.get(row.id, '')}{_why(row)}"
         yield f"{row.id}  {row.study:<{width}}  {count:>12}  {state}"
 
 

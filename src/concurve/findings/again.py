@@ -65,13 +65,22 @@ def run_again(
     return " ".join(filter(None, reversed(advice) if servers else advice))
 
 
-def lowest_priority(same: Sequence[object], others: Sequence[object]) -> list[str]:
+def lowest_priority(
+    same: Sequence[object], others: Sequence[object], of_others: Collection[object] = ()
+) -> list[str]:
     """The commands that give processes the lowest priority, by their PIDs: ``same`` are of a
     session whose threads nice compares, ``others`` of sessions among which the kernel shares the
-    CPUs first (sched(7))."""
-    found = [f"renice -n {LOWEST_NICE} -p {' '.join(map(str, same))}"] if same else []
-    files = " ".join(f"/proc/{pid}/autogroup" for pid in others)
-    return [*found, f"echo {LOWEST_NICE} | sudo tee {files}"] if others else found
+    CPUs first (sched(7)). Those among them that are ``of_others``, of another user, take root."""
+    found = []
+    for root in ("", "sudo "):
+        if pids := [str(pid) for pid in same if (pid in of_others) is bool(root)]:
+            found.append(f"{root}renice -n {LOWEST_NICE} -p {' '.join(pids)}")
+    # The kernel refuses a user a second one within 0.1 s: one command each.
+    found += [
+        f"echo {LOWEST_NICE} > /proc/{pid}/autogroup" for pid in others if pid not in of_others
+    ]
+    files = " ".join(f"/proc/{pid}/autogroup" for pid in others if pid in of_others)
+    return [*found, f"echo {LOWEST_NICE} | sudo tee {files}"] if files else found
 
 
 def _of_constant(constant: Sequence[str], *, autogroups: bool) -> str:

@@ -41,7 +41,7 @@ from concurve.measuring.hooks import hook_seconds, run_hook, with_hooks
 from concurve.measuring.judgement import TIMED_OUT_BUSY, Judge
 from concurve.measuring.launches import check_plan
 from concurve.measuring.patience import Patience
-from concurve.measuring.quiet import Look, Waits, attached_in, looking
+from concurve.measuring.quiet import Look, Waits, attached_in, looking, quieting
 from concurve.measuring.site import Site, ThisMachine
 from concurve.planning.plan import (
     RUN_PASSWORD_SECRET,
@@ -206,7 +206,9 @@ class Runner:
         self._judge = Judge(self.plan)
         self._patience = Patience(self._note)
         self._disturbances = Disturbances(
-            may_load_a_stranger(head.study) and head.hosts is None, names_a_server(head.study)
+            may_load_a_stranger(head.study) and head.hosts is None,
+            names_a_server(head.study),
+            quieting,
         )
         self._refused_told = False
         #: What hooks printed since the last trial, and those of which it was told.

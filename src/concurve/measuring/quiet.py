@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -142,8 +142,9 @@ def asked_quiet(wait: str | None, measure_anyway: bool) -> Asked | None:
     if wait is not None:
         seconds = parse_duration(wait, "--wait-quiet")
         if seconds < SHORTEST_SECONDS:
+            unit = "" if wait[-1:].isalpha() else " s"
             raise StudyError(
-                f"--wait-quiet: {wait} is too short: to see a quiet machine takes "
+                f"--wait-quiet: {wait}{unit} is too short: to see a quiet machine takes "
                 f"{QUIET_LOOKS} looks of {WINDOW_SECONDS:g} s each",
                 f"{SHORTEST_SECONDS:g}s or more, such as 5m",
             )
@@ -300,16 +301,29 @@ def end_these(load: Load, then: str) -> str:
     whom = words.verb(len(strangers), "this process", "these processes")
     if len(strangers) < len(load.seen):
         whom = words.listed([f"{it.name} (pid {it.pid})" for it in strangers])
-    apart = [it.pid for it in strangers if is_apart(it.pid)] if has_autogroups() else []
-    same = [it.pid for it in strangers if it.pid not in apart and it.nice < LOWEST_NICE]
-    others = [pid for pid in apart if autogroup_nice(pid) < LOWEST_NICE]
     them = words.verb(len(strangers), "it", "them")
-    how = [f"`{command}`" for command in lowest_priority(same, others)]
+    commands, yielding = to_lowest({it.pid: it.nice for it in strangers})
+    how = [f"`{command}`" for command in commands]
     other = f", or give {them} the lowest priority ({'; '.join(how)})"
-    if len(same) + len(others) < len(strangers):
+    if yielding < len(strangers):
         # To some the lowest priority is no change: it is what helps all of them.
         other = f", or stop {them} meanwhile ({stopping([it.pid for it in strangers], '`')})"
     return f"end {whom}{other}{then}"
+
+
+def to_lowest(nice: Mapping[int, int]) -> tuple[list[str], int]:
+    """The commands that give processes the lowest priority, by their PIDs with their ``nice``
+    values, and to how many of them that is a change."""
+    apart = [pid for pid in nice if is_apart(pid)] if has_autogroups() else []
+    same = [pid for pid, value in nice.items() if pid not in apart and value < LOWEST_NICE]
+    others = [pid for pid in apart if autogroup_nice(pid) < LOWEST_NICE]
+    of_others = [pid for pid in (*same, *others) if not is_ours(pid)]
+    return lowest_priority(same, others, of_others), len(same) + len(others)
+
+
+def quieting(nice: Mapping[int, int], proc: Path = Path("/proc")) -> list[str]:
+    """The same commands for those of the processes that have not ended since."""
+    return to_lowest({pid: it for pid, it in nice.items() if (proc / str(pid)).exists()})[0]
 
 
 def yields(load: Load) -> bool:
@@ -336,6 +350,16 @@ def has_autogroups(path: Path = _AUTOGROUPS) -> bool:
     try:
         return path.read_text(encoding="ascii").strip() == "1"
     except (OSError, ValueError):
+        return False
+
+
+def is_ours(pid: int, proc: Path = Path("/proc")) -> bool:
+    """May this user lower the priority of a process? Of one that ended nobody knows."""
+    if os.geteuid() == 0:
+        return True
+    try:
+        return (proc / str(pid)).stat().st_uid == os.geteuid()
+    except OSError:
         return False
 
 

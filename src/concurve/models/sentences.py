@@ -96,8 +96,9 @@ def in_digits(value: float, digits: int = 4) -> str:
 
 def _between(name: str, figure: Estimate) -> str:
     """A parameter and its interval. Those without a unit have no exponents, and one that cannot be
-    told from 0 no interval."""
-    bound = _share if name in _COSTS else _bound
+    told from 0 no interval. A cap has the digits that the answer gives it: to fewer, it would look
+    like another figure."""
+    bound = {"cap": _whole}.get(name, _share if name in _COSTS else _bound)
     value, high = bound(figure.value), bound(figure.high)
     low = "0" if 0 < (figure.low or 0) < _NOTHING_BESIDE * figure.value else bound(figure.low)
     return value if value == low == high else f"{value} ({low} to {high})"
@@ -115,10 +116,14 @@ def _unit(unit: str) -> str:
     return f" {unit}" if unit else ""
 
 
-def _bound(value: float | None) -> str:
+def _bound(value: float | None, digits: int = 3) -> str:
     if value is None:
         return "–"
-    return ("∞" if value > 0 else "-∞") if math.isinf(value) else in_digits(value, 3)
+    return ("∞" if value > 0 else "-∞") if math.isinf(value) else in_digits(value, digits)
+
+
+def _whole(value: float | None) -> str:
+    return _bound(value, 4)
 
 
 def _misfit(result: FitResult, misfit: Misfit, terms: Terms) -> list[str]:
@@ -244,9 +249,14 @@ def _cap(result: FitResult, terms: Terms) -> str:
     if rival is not None:
         return _cap_or_bend(result, rival, cap.value, reached, terms)
     return (
-        f"The curve is flat at {terms.figure(cap.value)} from N = {reached:.3g} on, as where a "
+        f"The curve is flat at {_level(cap.value, terms)} from N = {reached:.3g} on, as where a "
         f"resource is used up{before}."
     )
+
+
+def _level(cap: float, terms: Terms) -> str:
+    """Where a curve is flat: by the name that its parameter has, as the two are one."""
+    return terms.figure(cap) if terms.is_time else f"C = {terms.figure(cap)}"
 
 
 def _rivals(result: FitResult) -> list[ModelFit]:
@@ -276,9 +286,9 @@ def _cap_or_bend(
     ahead = float(curve_of(rival, [twice])[0])
     best = result.best
     return (
-        f"Two shapes are not told apart: flat at {terms.figure(cap)} from N = {reached:.3g} on, as "
-        f"where a resource is used up ({best.title}, weight {100 * best.weight:.0f} %), or bending "
-        f"on without a cap ({rival.title}, {100 * rival.weight:.0f} %), to "
+        f"Two shapes are not told apart: flat at {_level(cap, terms)} from N = {reached:.3g} on, "
+        f"as where a resource is used up ({best.title}, weight {100 * best.weight:.0f} %), or "
+        f"bending on without a cap ({rival.title}, {100 * rival.weight:.0f} %), to "
         f"{terms.figure(ahead, 3)} at N = {twice:g}. A prediction is a mean over the models."
     )
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Literal, NamedTuple
 
@@ -79,10 +79,14 @@ class Stop(NamedTuple):
     reason: str
 
 
-def shown_state(state: str, reason: str) -> str:
+def shown_state(state: str, reason: str, remarks: Sequence[str] = ()) -> str:
     """The state of a run as a list shows it: one that ended with its time allowance, before its
-    trials were done, is stored as complete, since nothing failed, and is not called so."""
-    return "out of time" if state == "complete" and reason.startswith(f"{CUT} of ") else state
+    trials were done, is stored as complete, since nothing failed, and is not called so. What one
+    has whose trials are over, ``remarks``, follows: ``complete, in doubt``."""
+    if state != "complete":
+        return state
+    shown = "out of time" if reason.startswith(f"{CUT} of ") else state
+    return ", ".join([shown, *remarks])
 
 
 class StopReason(Enum):

@@ -46,6 +46,16 @@ class Outcome(NamedTuple):
     detail: str = ""
 
 
+class Told(NamedTuple):
+    """What a list reads of an outcome; ``has_value``: it has the primary indicator."""
+
+    cell: int
+    block: int
+    verdict: Verdict
+    cause: str
+    has_value: bool
+
+
 class RunRow(NamedTuple):
     """A run as listed; ``head`` is the encoded :class:`concurve.store.run_head.RunHead`."""
 

@@ -30,6 +30,7 @@ from concurve.store.rows import (
     Outcomes,
     RecordRow,
     RunRow,
+    Told,
     TrialKey,
     Trials,
     as_bytes,
@@ -355,6 +356,19 @@ class Store(Database):
         query = "SELECT run, count(*) FROM concurve_trials GROUP BY run"
         with self._reading() as connection:
             return {run: int(count) for run, count in connection.run(query)}
+
+    def not_plain(self) -> dict[str, list[Told]]:
+        """The outcomes in their order of each run that has one with another verdict than ``ok``;
+        all others have neither failures nor figures in doubt."""
+        query = (
+            "SELECT run, cell, block, verdict, cause, value IS NOT NULL FROM concurve_trials "
+            "WHERE run IN (SELECT run FROM concurve_trials WHERE verdict <> 'ok') ORDER BY run, id"
+        )
+        found: dict[str, list[Told]] = {}
+        with self._reading() as connection:
+            for run, *of_trial in connection.read(query):
+                found.setdefault(run, []).append(Told(*of_trial))
+        return found
 
     def holder(self, name: str) -> str:
         """Who runs a run or a campaign that is running (:mod:`~concurve.store.holder`); empty where

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from concurve.errors import StudyError
+from concurve.planning.doubt import remarks
 from concurve.planning.protocol import shown_state
 from concurve.report import format as fmt
 from concurve.store import Store
@@ -32,11 +33,12 @@ class Listed(NamedTuple):
     effort: str
     machine: str
     campaign: str
+    remarks: Sequence[str] = ()
 
     @property
     def shown_state(self) -> str:
         """Its state in words."""
-        return shown_state(self.state, self.reason)
+        return shown_state(self.state, self.reason, self.remarks)
 
 
 class Glance(NamedTuple):
@@ -115,7 +117,7 @@ def listed(store: Store, glances: dict[str, Glance] | None = None) -> list[Liste
     """All runs, the newest first. ``glances`` keeps what was read of their heads: these are large,
     and what a list shows of them stays."""
     known = {} if glances is None else glances
-    counts = store.counts()
+    counts, outcomes = store.counts(), store.not_plain()
     campaigns = {
         member.run: row.id
         for row in store.campaigns()
@@ -126,7 +128,12 @@ def listed(store: Store, glances: dict[str, Glance] | None = None) -> list[Liste
     for row in rows:
         if row.id not in known:
             known[row.id] = _glance_at(store.run(row.id).head)
-    return [_listed(row, known[row.id], counts, campaigns) for row in reversed(rows)]
+    return [
+        _listed(row, known[row.id], counts, campaigns)._replace(
+            remarks=remarks(outcomes.get(row.id, ()))
+        )
+        for row in reversed(rows)
+    ]
 
 
 class _Head(msgspec.Struct, frozen=True):

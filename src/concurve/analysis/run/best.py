@@ -11,13 +11,13 @@ import msgspec
 
 from concurve import words
 from concurve.analysis.ground import Ground
-from concurve.analysis.run.doubted import Chosen, is_enough
+from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.given_back import Shares, bounds_of
 from concurve.analysis.run.tables import Table, is_staged
-from concurve.analysis.samples import is_doubtful
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding, Disagreement, GivenBack, NewRun, Undisturbed
 from concurve.findings.repeats import repeats_options
+from concurve.planning.doubt import is_doubtful, is_enough
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import Protocol
 from concurve.stats.best import (

@@ -12,10 +12,11 @@ from concurve.analysis.ground import Speed
 from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.tables import Table, is_staged
-from concurve.analysis.samples import MissingError, Samples, is_doubtful
+from concurve.analysis.samples import MissingError, Samples
 from concurve.definition.study import Study
 from concurve.estimate import Estimate
 from concurve.findings.cells import CellFindings, CellStatus
+from concurve.planning.doubt import is_doubtful
 from concurve.planning.plan import Cell, Plan
 from concurve.planning.protocol import NOBODYS, CellState, Protocol, StopReason
 from concurve.readings.centres import indicator_centre, indicator_centres

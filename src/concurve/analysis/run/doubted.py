@@ -18,6 +18,7 @@ from concurve.analysis.lazy_mapping import LazyMapping
 from concurve.analysis.run.resolutions import with_resolutions
 from concurve.analysis.run.tables import Table, tables_of
 from concurve.figures import FigureTable
+from concurve.planning.doubt import is_enough
 from concurve.planning.plan import Plan
 from concurve.planning.protocol import Protocol
 from concurve.readings.contamination import LATE_READING, MACHINE_WIDE
@@ -29,9 +30,6 @@ from concurve.terms import IndicatorInfo
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-#: So many quiet blocks are enough; of few blocks, half of them.
-QUIET_MIN = 5
 
 
 class Chosen(NamedTuple):
@@ -56,11 +54,6 @@ class Chosen(NamedTuple):
             for alone, table in zip(self.quiet, tables, strict=True)
         ]
         return self._replace(tables=tables, quiet=quiet)
-
-
-def is_enough(quiet: int, used: int) -> bool:
-    """Are so many quiet blocks, of those in use, the figures of a run?"""
-    return quiet == used or quiet >= max(2, min(QUIET_MIN, (used + 1) // 2))
 
 
 def chosen(

@@ -35,15 +35,16 @@ from concurve.report.document import (
 from concurve.terms import Level
 
 #: The marks of a figure that rests on trials in doubt, and of one whose trials have two levels, lie
-#: far off, or drift: a warning says which. And of a latency that its rate contradicts, and of a
-#: figure whose interval tells nothing, which is left out.
-DOUBT, UNEVEN, WRONG, OPEN = "?", "‡", "†", "°"
+#: far off, or drift: a warning says which. And of a latency that its rate contradicts.
+DOUBT, UNEVEN, WRONG = "?", "‡", "†"
 _MARKS = {
     DOUBT: f"{DOUBT} in doubt",
     UNEVEN: f"{UNEVEN} uneven trials",
     WRONG: f"{WRONG} the rate contradicts it (Little's law): trust the rate",
-    OPEN: f"{OPEN} too few trials for an interval",
 }
+#: What stands in the place of an interval that tells nothing: a mark beside the figure would look
+#: like a unit (°), and there may be another one.
+NO_INTERVAL = f"± {fmt.MISSING}"
 
 #: An interval of fewer trials than this, from below the figure by this factor to above it by as
 #: much, tells nothing. More trials that differ so much are what the program does.
@@ -242,7 +243,10 @@ def _marks_in(columns: Sequence[Column]) -> list[str]:
     """What the marks of these columns mean."""
     numbers = [cell for column in columns for cell in column.cells if isinstance(cell, Number)]
     marks = {mark for cell in numbers for mark in cell.mark}
-    return [words for mark, words in _MARKS.items() if mark in marks]
+    said = [words for mark, words in _MARKS.items() if mark in marks]
+    if any(cell.spread == NO_INTERVAL for cell in numbers):
+        said.append(f"{NO_INTERVAL} too few trials for an interval")
+    return said
 
 
 def _by_condition(findings: Findings) -> list[CellFindings]:
@@ -535,7 +539,7 @@ def _entries(cells: Sequence[CellFindings], name: str, unit: str, primary: str) 
             shown = fmt.estimate(figure, scale)
             mark = _mark(cell, figure, name, primary)
             if _is_open(figure):
-                entries.append(Number(shown.value, order=figure.value, mark=mark + OPEN))
+                entries.append(Number(shown.value, NO_INTERVAL, order=figure.value, mark=mark))
                 continue
             entries.append(
                 Number(
