@@ -192,7 +192,7 @@ def test_work_of_low_priority_does_no_harm_where_all_roles_waited_too_little_for
 
 
 def test_usual_work_on_a_cpu_that_the_trial_leaves_idle_counts_though_nobody_waits() -> None:
-    """It shares caches and the path to memory (decision 112)."""
+    """It shares caches and the path to memory (decision 109)."""
     beside = {"foreign_cpu_ns": SECOND * 9 // 10, "foreign_low_priority_ns": 0}
     for waited in (0, 10_000_000):
         assert causes(record(machine=beside, usage={"run_queue_ns": waited}), 1) == ["foreign_cpu"]

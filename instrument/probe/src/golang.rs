@@ -378,7 +378,7 @@ mod tests {
         let decoy = |number| {
             let mut bytes = goroutine(number, WAITING, 1);
             bytes[104..152].fill(0);
-            bytes[112] = u8::from(number == 1);
+            bytes[109] = u8::from(number == 1);
             bytes
         };
         let all: Vec<_> = (1..=5).map(decoy).collect();
