@@ -35,6 +35,7 @@ from concurve.wire.record import HookRecord, Output, PhaseRecord, ReportError
 from concurve.wire.spec import Attach, TrialSpec
 from tests.analysis.test_by_cpu_time import versions
 from tests.analysis.test_cold import ReadingFromDisk
+from tests.analysis.test_core_speed import OnACore, run_on
 from tests.analysis.test_dependence import found as found_dependences
 from tests.analysis.test_failed_loads import FILE, LOAD, wrk
 from tests.analysis.test_hosts import Slower, measured
@@ -1247,6 +1248,14 @@ def _coarse() -> Said:
 def _looks() -> Said:
     """Work of 0.6 s with 2 threads, and a look every 0.25 s."""
     return looking_run(0.25)
+
+
+kind("cores-are-shared", "The speed of the CPUs changed: .* seems to share its cores")(
+    lambda: run_on(OnACore(1.6))
+)
+kind("the-clock-changes", "The speed of the CPUs changed: .* the clock frequency changes")(
+    lambda: run_on(OnACore(1.6, clock=1.6))
+)
 
 
 # -- the shape of the trials ------------------------------------------------------------------

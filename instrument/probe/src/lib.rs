@@ -6,6 +6,7 @@
 
 pub mod cgroup;
 pub mod control;
+pub mod core_speed;
 pub mod cpu_list;
 pub mod cpu_quota;
 pub mod descriptor;

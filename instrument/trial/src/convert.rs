@@ -1,9 +1,10 @@
 //! Converts the types of the probe to those of the seam, and a requested policy the other way.
 
+use concurve_probe::core_speed as probe;
 use concurve_probe::others::OtherProcess;
 use concurve_probe::process::Exit as ObservedExit;
 use concurve_probe::task::{Policy as KernelPolicy, PolicyClass as KernelPolicyClass};
-use concurve_wire::record::{Exit, ForeignProcess};
+use concurve_wire::record::{CoreSpeed, Exit, ForeignProcess};
 use concurve_wire::spec::{Policy, PolicyClass};
 
 /// How a role's first process ended, for its record.
@@ -11,6 +12,20 @@ pub fn exit(observed: ObservedExit) -> Exit {
     match observed {
         ObservedExit::Code(code) => Exit::Code(code),
         ObservedExit::Signal(signal) => Exit::Signal(signal),
+    }
+}
+
+/// How fast a CPU ran, for a record.
+pub fn core_speed(speed: probe::CoreSpeed) -> CoreSpeed {
+    let probe::CoreSpeed {
+        cpu,
+        chained_per_us,
+        independent_per_us,
+    } = speed;
+    CoreSpeed {
+        cpu,
+        chained_per_us,
+        independent_per_us,
     }
 }
 

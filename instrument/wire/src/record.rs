@@ -609,12 +609,29 @@ pub struct MachineRecord {
     /// Mean over samples of the highest clock frequency of a CPU, where the kernel knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub khz: Option<u64>,
+    /// How fast CPUs ran a fixed loop right before the first release, of two at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub speed_before: Vec<CoreSpeed>,
+    /// The same right after the last exit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub speed_after: Vec<CoreSpeed>,
     /// Pressure stall totals, keyed `cpu_some_ns`, `io_some_ns`, `io_full_ns`, `memory_some_ns`,
     /// `memory_full_ns`.
     #[serde(default)]
     pub psi: BTreeMap<String, u64>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: Absent,
+}
+
+/// How fast a CPU ran two fixed loops. What shares its core slows independent instructions; the clock
+/// frequency slows both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoreSpeed {
+    pub cpu: u32,
+    /// Instructions in a microsecond of CPU time, each of which needs the result of the one before.
+    pub chained_per_us: u32,
+    /// Independent instructions in a microsecond of CPU time.
+    pub independent_per_us: u32,
 }
 
 /// How busy each CPU was in each of some intervals, the first of which begins with the trial, and each

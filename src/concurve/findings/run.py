@@ -124,6 +124,9 @@ SKIPPED = "skipped"
 #: the first percent sign.
 PRECISION = "precision"
 
+#: The subject of the warning that the machine itself ran faster in some trials than in others.
+CORE_SPEED_VARIES = "core speed varies"
+
 #: The subject of a warning that a program of the trials reported.
 REPORTED = "reported"
 #: The same where a load says that it was busy, and so may limit the rate.

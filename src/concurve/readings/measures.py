@@ -8,6 +8,7 @@ Where the program marked a phase ``measure``, its figures count and start-up sta
 from __future__ import annotations
 
 import re
+from statistics import fmean
 from typing import NamedTuple
 
 from concurve.definition.indicator_names import split_name
@@ -23,6 +24,8 @@ from concurve.terms import IndicatorInfo
 from concurve.wire.record import REMOTE_FACT, PhaseRecord, RoleRecord, TrialRecord, Usage
 
 MEASURE_PHASE = "measure"
+#: How fast a fixed loop ran of independent instructions, and one of instructions in a chain.
+CORE_SPEED, CLOCK_SPEED = "core_speed", "clock_speed"
 _COUNTS = (
     "voluntary_switches",
     "involuntary_switches",
@@ -92,6 +95,7 @@ def measure(record: TrialRecord, asked: Asked, work_level: float | None = None) 
     result.units.update(together.units)
     result.absent.update(together.absent)
     result.values.update(cpu_figures(record))
+    result.values.update(speed_figures(record))
     for extract in asked.extracts:
         _extract(extract, record.role(extract.role or target), result)
     if record.role(target) is not None:
@@ -258,6 +262,19 @@ def cpu_figures(record: TrialRecord) -> dict[str, float]:
     if not bound or len(busy) > CPUS_MAX or record.wall_ns <= 0 or len(record.hosts) > 1:
         return {}
     return {f"cpu{cpu}_busy": min(1.0, ns / record.wall_ns) for cpu, ns in busy.items()}
+
+
+def speed_figures(record: TrialRecord) -> dict[str, float]:
+    """How fast CPUs ran two fixed loops, in instructions in a nanosecond: means of what was read
+    right before and after the trial. Of one host, or one machine."""
+    machine = record.machine
+    readings = (*machine.speed_before, *machine.speed_after)
+    if not readings or len(record.hosts) > 1:
+        return {}
+    return {
+        CORE_SPEED: fmean(reading.independent_per_us for reading in readings) / 1e3,
+        CLOCK_SPEED: fmean(reading.chained_per_us for reading in readings) / 1e3,
+    }
 
 
 def cpu_info(name: str) -> IndicatorInfo | None:

@@ -705,6 +705,23 @@ class CpuTimeline(_Record, frozen=True):
     ] = {}
 
 
+class CoreSpeed(_Record, frozen=True):
+    """How fast a CPU ran two fixed loops. What shares its core slows independent instructions; the
+    clock frequency slows both."""
+
+    cpu: Annotated[Count, about("Number of the CPU.")]
+    chained_per_us: Annotated[
+        Count,
+        about(
+            "Instructions in a microsecond of CPU time, each of which needs the result of the one "
+            "before."
+        ),
+    ]
+    independent_per_us: Annotated[
+        Count, about("Independent instructions in a microsecond of CPU time.")
+    ]
+
+
 class MachineRecord(_Record, frozen=True):
     """The machine from the first release to the last exit: differences, all CPUs together."""
 
@@ -743,6 +760,16 @@ class MachineRecord(_Record, frozen=True):
             "Mean over samples of the highest clock frequency of a CPU, where the kernel knows it."
         ),
     ] = None
+    speed_before: Annotated[
+        tuple[CoreSpeed, ...],
+        about(
+            "How fast CPUs ran a fixed loop right before the first release, of two at most.",
+            maxItems=2,
+        ),
+    ] = ()
+    speed_after: Annotated[
+        tuple[CoreSpeed, ...], about("The same right after the last exit.", maxItems=2)
+    ] = ()
     psi: Annotated[
         dict[str, Count],
         about(

@@ -6,6 +6,7 @@ mod sites;
 mod waited_for;
 
 use concurve_clock as clock;
+use concurve_probe::core_speed;
 use concurve_probe::perf::CacheMisses;
 use concurve_sites::Resolver;
 use concurve_wire::FORMAT;
@@ -14,6 +15,7 @@ use concurve_wire::record::{
 };
 use concurve_wire::spec::End;
 
+use crate::convert;
 use crate::machine::Snapshot;
 use crate::role::Role;
 use crate::trial::Trial;
@@ -107,7 +109,23 @@ fn machine(trial: &mut Trial, first_ns: u64, end_ns: u64, runner_cpu_ns: u64) ->
         let reason = trial.sampler.frequency.why_absent();
         machine.absent.insert("khz".into(), reason.into());
     }
+    note_speed(&mut machine, trial);
     machine
+}
+
+/// How fast CPUs ran before the trial, and do now.
+fn note_speed(machine: &mut MachineRecord, trial: &mut Trial) {
+    let begin = std::mem::replace(&mut trial.speed_begin, Ok(Vec::new()));
+    let readings = begin.and_then(|begin| Ok((begin, core_speed::read()?)));
+    match readings {
+        Ok((begin, end)) => {
+            machine.speed_before = begin.into_iter().map(convert::core_speed).collect();
+            machine.speed_after = end.into_iter().map(convert::core_speed).collect();
+        }
+        Err(reason) => {
+            machine.absent.insert("speed".into(), reason);
+        }
+    }
 }
 
 fn wall_ns(roles: &[Role], first_ns: u64) -> u64 {

@@ -9,6 +9,7 @@ mod stop;
 mod survivors;
 
 use concurve_clock as clock;
+use concurve_probe::core_speed::{self, CoreSpeed};
 use concurve_probe::others::Others;
 use concurve_wire::record::{Outcome, OutcomeKind};
 use concurve_wire::spec::{Ready, TrialSpec};
@@ -37,6 +38,8 @@ pub struct Trial {
     pub first_release_ns: Option<u64>,
     pub started_unix_ns: u64,
     pub machine_begin: Option<Snapshot>,
+    /// Of CPUs, before the first release.
+    pub speed_begin: Result<Vec<CoreSpeed>, String>,
     pub others: Others,
     pub runner_cpu_begin_ns: u64,
     /// CPU time of the commands that ask whether roles are ready.
@@ -79,6 +82,7 @@ impl Trial {
             first_release_ns: None,
             started_unix_ns: clock::realtime_ns(),
             machine_begin: None,
+            speed_begin: Ok(Vec::new()),
             others: Others::default(),
             runner_cpu_begin_ns: 0,
             probing_cpu_ns: 0,
@@ -161,11 +165,12 @@ impl Trial {
         self.sampler.start(now);
     }
 
-    /// Reads the machine's counters, right before the first role is released.
+    /// Reads the speed of CPUs and the machine's counters, right before the first role is released.
     fn begin_machine(&mut self) {
         if self.first_release_ns.is_some() {
             return;
         }
+        self.speed_begin = core_speed::read();
         let snapshot = Snapshot::take(&self.host.proc_fs);
         let timeline = &mut self.sampler.timeline;
         timeline.begin(snapshot.busy_by_cpu(), clock::monotonic_ns());

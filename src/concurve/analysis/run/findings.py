@@ -34,6 +34,7 @@ from concurve.analysis.run.cells import (
     speedups_judged,
 )
 from concurve.analysis.run.cold import ColdStarts
+from concurve.analysis.run.core_speed import speed_sentences
 from concurve.analysis.run.doubted import Chosen, chosen
 from concurve.analysis.run.failures import failed_loads, failure_sentences, not_compared
 from concurve.analysis.run.given_back import Shares, shares_of
@@ -330,6 +331,7 @@ def analyse(
         *dependence_sentences(depends),
         *ground.said,
         *look_sentences(head.study, tables, (primary, ground.indicator.name)),
+        *speed_sentences(head.study, tables, primary),
         *shape_sentences(plan, cells, *in_time, indicators, primary),
         *host_sentences(hosts),
         *slower_siblings(plan, tables),
