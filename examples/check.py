@@ -76,9 +76,14 @@ def best(run: dict[str, Any], by: str, right: str, where: dict[str, str]) -> Ver
         return Verdict(WITHHELD, f"{found['doubt']}{under}")
     if found["indicator"] != by:
         return Verdict(WRONG, f"settings are compared by {found['indicator']}, not by {by}{under}")
-    level = _only_level(found["recommended"])
+    named = found.get("recommended", found.get("use"))
+    if named is None:
+        return _unsaid(run, f"no one setting is named{under}")
+    level = _only_level(named)
     levels = right_levels(right, _levels(run, found["factors"][0]), granted_cpus(run["run"]))
-    said = f"{_words(dict.fromkeys(found['factors'], level))} is recommended by {by}{under}"
+    setting = _words(dict.fromkeys(found["factors"], level))
+    how = "recommended" if "recommended" in found else "the one to use of those not told apart"
+    said = f"{setting} is {how}, by {by}{under}"
     if level in levels:
         return Verdict(RIGHT, said)
     return Verdict(WRONG, f"{said}, right is {' or '.join(levels)}")
@@ -223,9 +228,13 @@ def _best_set(run: dict[str, Any], where: dict[str, str]) -> dict[str, Any] | No
 def _unsaid(run: dict[str, Any], what: str) -> Verdict:
     """Nothing was said: that is an answer where the run says of a setting why it has no figure or
     one in doubt, and wrong where nothing stood in the way."""
-    warnings = [item["sentence"] for item in run["findings"] if item["kind"] == "warning"]
+    warnings = [item for item in run["findings"] if item["kind"] == "warning"]
     if has_doubt(run):
-        reasons = [sentence for sentence in warnings if "in doubt" in sentence]
+        reasons = [
+            item["sentence"]
+            for item in warnings
+            if "in doubt" in item["sentence"] or item.get("subject") == CORE_SPEED_VARIES
+        ]
     else:
         short = (cell for cell in run["cells"] if cell["status"] != "ok")
         reasons = [cell["note"] or cell["stop_reason"] for cell in short]

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from concurve.findings.run import CORE_SPEED_VARIES
+
 ROOT = Path(__file__).resolve().parents[2]
 CHECK = ROOT / "examples" / "check.py"
 
@@ -65,6 +67,27 @@ def test_a_recommendation(best: dict[str, Any] | None, right: str, kind: str) ->
 
 
 @pytest.mark.parametrize(
+    ("named", "right", "kind"),
+    [
+        ({"use": 2, "not_told_from": [4]}, "2,4", "right"),
+        ({"use": 2, "not_told_from": [4]}, "1", "WRONG"),
+        ({"levels": [2, 4]}, "2", "WRONG"),
+    ],
+)
+def test_a_setting_that_is_not_shown_to_be_the_best_is_judged_as_one_that_is(
+    named: dict[str, Any], right: str, kind: str
+) -> None:
+    """Whoever reads it uses it. Where several are named and none is to be used, nothing is said."""
+    best = {"indicator": "rate", "factors": ["workers"], **named}
+    assert check.best(run_with(best), "rate", right, {}).kind == kind
+    cells = [{"status": "ok", "doubtful": 3, "note": "", "stop_reason": ""}]
+    warned = [{"kind": "warning", "sentence": "3 trials are in doubt."}]
+    doubted = run_with(best, cells=cells, findings=warned)
+    if "use" not in named:
+        assert check.best(doubted, "rate", right, {}).kind == "cannot be said"
+
+
+@pytest.mark.parametrize(
     ("cell", "kind"),
     [
         ({"status": "ok"}, "WRONG"),
@@ -92,7 +115,11 @@ def test_no_recommendation_needs_a_reason(cell: dict[str, Any], kind: str) -> No
         ([{"cells": []}, {"cells": [{"status": "ok"}, {"doubtful": 1}]}], True, "cannot be said"),
         ([{"cells": [{"doubt": "the machine was not quiet"}]}], True, "cannot be said"),
         ([{"cells": [{"ratio": {"value": 1.0, "in_doubt": True}}]}], True, "cannot be said"),
-        ([{"cells": [], "findings": [{"subject": check.CORE_SPEED_VARIES}]}], True, "cannot be said"),
+        (
+            [{"cells": [], "findings": [{"subject": check.CORE_SPEED_VARIES}]}],
+            True,
+            "cannot be said",
+        ),
         ([{"cells": [], "findings": [{"subject": "precision"}]}], True, "WRONG"),
     ],
 )

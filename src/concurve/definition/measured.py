@@ -62,11 +62,11 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
     IndicatorInfo(name="minor_faults", label="minor faults", better="lower"),
     IndicatorInfo(name="major_faults", label="major faults", better="lower"),
     IndicatorInfo(name="core_speed", label="speed of a core", unit="1/ns", better="neither",
-                  note="independent instructions of a fixed loop, right before and after the trial; "
-                  "less where something outside shares the core, or the clock is slower"),
+                  note="independent instructions of a fixed loop, beside the trial; less where "
+                  "something outside shares the core, or the clock is slower"),
     IndicatorInfo(name="clock_speed", label="speed of a chain of instructions", unit="1/ns",
-                  better="neither", note="of a fixed loop, right before and after the trial; as fast "
-                  "as the clock, whatever shares the core"),
+                  better="neither", note="of a fixed loop, beside the trial; as fast as the clock, "
+                  "whatever shares the core"),
 )  # fmt: skip
 
 _OF_THREADS = (
