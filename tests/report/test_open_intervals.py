@@ -34,6 +34,6 @@ def test_an_interval_that_tells_nothing_is_left_out(
     first = msgspec.structs.replace(first, indicators={**first.indicators, "wall_seconds": figure})
     shown = brief(msgspec.structs.replace(run, cells=(first, *others)))
     text = "\n".join(line.plain for line in lines(Document(title="", blocks=(shown,)), 80))
-    assert bool(re.search(r"300 ± – +\?", text)) is is_open, text
+    assert bool(re.search(r"300 +± – +\?", text)) is is_open, text
     assert ("± – too few trials for an interval" in text) is is_open
     assert "°" not in text

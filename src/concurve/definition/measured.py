@@ -61,10 +61,15 @@ INDICATORS: tuple[IndicatorInfo, ...] = (
                        "what it waits before and after"),
     IndicatorInfo(name="minor_faults", label="minor faults", better="lower"),
     IndicatorInfo(name="major_faults", label="major faults", better="lower"),
-    IndicatorInfo(name="core_speed", label="speed of a core", unit="1/ns", better="neither",
+)  # fmt: skip
+
+#: What says how fast the machine itself ran.
+_OF_MACHINE = (
+    IndicatorInfo(name="fixed_loop_per_ns", label="fixed loop beside the trial", unit="1/ns",
+                  better="neither",
                   note="independent instructions of a fixed loop, beside the trial; less where "
                   "something outside shares the core, or the clock is slower"),
-    IndicatorInfo(name="clock_speed", label="speed of a chain of instructions", unit="1/ns",
+    IndicatorInfo(name="fixed_chain_per_ns", label="fixed chain beside the trial", unit="1/ns",
                   better="neither", note="of a fixed loop, beside the trial; as fast as the clock, "
                   "whatever shares the core"),
 )  # fmt: skip
@@ -125,6 +130,7 @@ OF_ROLE = frozenset({
 #: All of them by name.
 MEASURED: dict[str, IndicatorInfo] = {
     **{info.name: info for info in INDICATORS},
+    **{info.name: info for info in _OF_MACHINE},
     **THREAD_INDICATORS,
 }
 

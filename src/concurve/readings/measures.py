@@ -25,7 +25,7 @@ from concurve.wire.record import REMOTE_FACT, PhaseRecord, RoleRecord, TrialReco
 
 MEASURE_PHASE = "measure"
 #: How fast a fixed loop ran of independent instructions, and one of instructions in a chain.
-CORE_SPEED, CLOCK_SPEED = "core_speed", "clock_speed"
+FIXED_LOOP, FIXED_CHAIN = "fixed_loop_per_ns", "fixed_chain_per_ns"
 _COUNTS = (
     "voluntary_switches",
     "involuntary_switches",
@@ -272,8 +272,8 @@ def speed_figures(record: TrialRecord) -> dict[str, float]:
     if not readings or len(record.hosts) > 1:
         return {}
     return {
-        CORE_SPEED: fmean(reading.independent_per_us for reading in readings) / 1e3,
-        CLOCK_SPEED: fmean(reading.chained_per_us for reading in readings) / 1e3,
+        FIXED_LOOP: fmean(reading.independent_per_us for reading in readings) / 1e3,
+        FIXED_CHAIN: fmean(reading.chained_per_us for reading in readings) / 1e3,
     }
 
 

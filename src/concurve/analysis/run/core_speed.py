@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from concurve.analysis.run.tables import Table
 from concurve.definition.study import Study
 from concurve.findings.run import CORE_SPEED_VARIES, Finding
-from concurve.readings.measures import CLOCK_SPEED, CORE_SPEED
+from concurve.readings.measures import FIXED_CHAIN, FIXED_LOOP
 from concurve.stats.moments import median
 
 #: Fewer trials do not tell how the speed spreads.
@@ -31,6 +31,8 @@ _BY_CLOCK = 0.5
 #: The trials spread if half of them are further apart than this factor: below it nothing needs a
 #: reason.
 _SPREAD = 1.05
+#: Logarithms further apart than this are no factor that a number holds.
+_APART_MOST = 700.0
 
 
 def speed_sentences(study: Study, tables: Sequence[Table], primary: str) -> Iterator[Finding]:
@@ -38,10 +40,10 @@ def speed_sentences(study: Study, tables: Sequence[Table], primary: str) -> Iter
     simulation."""
     if study.simulation or _factor(tables, primary, 0.25) < _SPREAD:
         return
-    core = _factor(tables, CORE_SPEED, 0.05)
+    core = _factor(tables, FIXED_LOOP, 0.05)
     if core < VARIES:
         return
-    clock = _factor(tables, CLOCK_SPEED, 0.05)
+    clock = _factor(tables, FIXED_CHAIN, 0.05)
     why = "something outside this machine seems to share its cores"
     if math.log(clock) >= _BY_CLOCK * math.log(core):
         why = "the clock frequency changes (load, temperature, power saving: concurve doctor)"
@@ -64,10 +66,11 @@ def _factor(tables: Sequence[Table], name: str, tail: float) -> float:
         values = table.used.get(name, [])
         if len(values) < _OF_CELL_MIN or min(values) <= 0:
             continue
-        middle = median(values)
-        logs += [math.log(value / middle) for value in values]
+        of_cell = [math.log(value) for value in values]
+        middle = median(of_cell)
+        logs += [value - middle for value in of_cell]
     if len(logs) < TRIALS_MIN:
         return 1.0
     ordered = sorted(logs)
     cut = math.floor(tail * (len(ordered) - 1))
-    return math.exp(ordered[len(ordered) - 1 - cut] - ordered[cut])
+    return math.exp(min(_APART_MOST, ordered[len(ordered) - 1 - cut] - ordered[cut]))
