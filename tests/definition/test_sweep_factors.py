@@ -45,6 +45,8 @@ MODE = ("mode", "cpu,lock")
         ((("size", "1,2"), ("num_threads", "1,2")), ("num_threads", ("size",))),
         ((("size", "1,2"), ("GOMAXPROCS", "1,2")), ("GOMAXPROCS", ("size",))),
         ((("batch", "8,16"), ("nr-workers", "8,16")), ("nr-workers", ("batch",))),
+        ((("worker_processes", "1,2"), ("size", "1,2")), ("worker_processes", ("size",))),
+        ((("rows", "1,2"), ("max-pool-threads", "1,2")), ("max-pool-threads", ("rows",))),
         ((("rate", "0.5,1.0"), ("n", "1,2")), ("n", ("rate",))),
         ((("n", "1,2"), ("cpus", "1,2")), ("n", ())),
         ((("n", "1,2"), ("nice", "0,5"), MODE), ("n", ("mode",))),

@@ -81,6 +81,27 @@ def test_a_tool_that_the_role_does_not_run_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    "indicators",
+    [
+        'tool = "wrk"',
+        'name = "rps"\npattern = "(1)"',
+        'name = "rps"\nunit = "1/s"\nbetter = "higher"\npattern = "(1)"',
+        'use = ["wall_seconds"]',
+        "",
+    ],
+)
+@pytest.mark.parametrize("target", ["", "[protocol]\ntarget = 'lod'\n"])
+def test_a_measured_role_that_is_none_is_named_whatever_is_read_of_it(
+    indicators: str, target: str
+) -> None:
+    """To forget ``target`` is easily done where no role has its usual name."""
+    roles = STUDY.replace('"other"', '"server"').replace('"target"', '"load"')
+    read = f"[[indicators]]\n{indicators}" if indicators else ""
+    with pytest.raises(StudyError, match=r"the study has no role '(target|lod)' to measure"):
+        parse_study(f"{roles}{target}{read}", 2, "own.toml")
+
+
+@pytest.mark.parametrize(
     ("indicators", "says", "remedy"),
     [
         ('tool = "pgbnch"', "own.toml: indicators, tool: 'pgbnch' is no tool", "'pgbench'"),

@@ -36,6 +36,20 @@ def machine(idle: int, busy: int, steal: int = 0) -> str:
     return f"cpu  {busy} 0 0 {idle} 0 0 0 {steal} 0 0\ncpu0 1 2 3\n"
 
 
+def test_the_priority_of_a_session_is_shown_where_the_scheduler_goes_by_sessions(
+    tmp_path: Path,
+) -> None:
+    files = {"proc/stat": machine(0, 0), "proc/20/stat": stat(20, "hog", 0)}
+    tree(tmp_path, {**files, "proc/20/autogroup": "/autogroup-7 nice 19\n"})
+    before = read(tmp_path)
+    tree(tmp_path, {"proc/stat": machine(50, 50), "proc/20/stat": stat(20, "hog", 50)})
+    (plain,) = between(before, read(tmp_path)).processes
+    assert plain.nice == 0, "it is off"
+    tree(tmp_path, {"proc/sys/kernel/sched_autogroup_enabled": "1\n"})
+    (grouped,) = between(before, read(tmp_path)).processes
+    assert grouped.nice == 19
+
+
 def test_the_processes_that_used_most_are_named(tmp_path: Path) -> None:
     ticks = {1: ("init", 5), 20: ("cc1plus (x) y", 100), 30: ("dd", 50), 40: ("ours", 10),
              50: ("a", 0), 60: ("b", 3)}  # fmt: skip

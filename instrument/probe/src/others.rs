@@ -118,14 +118,19 @@ impl Others {
         busiest.sort_by_key(|(ns, pid)| (Reverse(*ns), *pid));
         let mut pass = Pass::begin(ns_max);
         let (mut used, mut read) = (Used::default(), 0);
+        let has_autogroups = proc_fs.has_autogroups();
         for (ns, pid) in busiest.iter().copied() {
             if pass.is_over() {
                 break;
             }
             read += 1;
-            let Ok(stat) = proc_fs.stat(pid) else {
+            let Ok(mut stat) = proc_fs.stat(pid) else {
                 continue;
             };
+            if has_autogroups && !stat.is_kernel {
+                let of_session = proc_fs.session_nice(pid).unwrap_or_default();
+                stat.nice = stat.nice.max(of_session);
+            }
             let Some(ns) = self.own_since(earlier, &stat, ns) else {
                 continue;
             };
@@ -316,6 +321,27 @@ mod tests {
         assert_eq!((hog.name.as_str(), hog.nice), ("hog 11", 19));
         assert_eq!(used.low_priority_ns, 260 * MS);
         assert_eq!(used.missing, None);
+    }
+
+    #[test]
+    fn the_priority_of_a_session_counts_where_the_scheduler_goes_by_sessions() {
+        let mut made = Made::new("sessions");
+        for pid in [10, 11] {
+            made.process(pid, USER, 0, 1000, 5);
+        }
+        let before = made.take();
+        for pid in [10, 11] {
+            made.process(pid, USER, 0, 1300, 5);
+        }
+        std::fs::write(made.root.join("11/autogroup"), "/autogroup-7 nice 19\n").unwrap();
+        assert_eq!(made.since(&before).low_priority_ns, 0, "it is off");
+        let kernel = made.root.join("sys/kernel");
+        std::fs::create_dir_all(&kernel).unwrap();
+        std::fs::write(kernel.join("sched_autogroup_enabled"), "1\n").unwrap();
+        let used = made.since(&before);
+        assert_eq!(used.low_priority_ns, 300 * MS);
+        let nice: Vec<_> = used.most.iter().map(|it| (it.pid, it.nice)).collect();
+        assert_eq!(nice, [(10, 0), (11, 19)]);
     }
 
     #[test]

@@ -116,6 +116,20 @@ impl ProcFs {
         self.text(&format!("{pid}/cgroup")).ok()
     }
 
+    /// The nice value of the session of a process, where the scheduler shares the CPUs between
+    /// sessions first (`sched_autogroup`): beside other sessions it is what counts.
+    pub fn session_nice(&self, pid: u32) -> Option<i32> {
+        // /autogroup-12 nice 19
+        let text = self.text(&format!("{pid}/autogroup")).ok()?;
+        text.split_whitespace().nth(2)?.parse().ok()
+    }
+
+    /// Does the scheduler share the CPUs between sessions first?
+    pub fn has_autogroups(&self) -> bool {
+        self.text("sys/kernel/sched_autogroup_enabled")
+            .is_ok_and(|text| text.trim() == "1")
+    }
+
     /// The function of the kernel in which one thread waits, if the kernel says it.
     pub fn wait_channel(&self, pid: u32, tid: u32) -> Option<String> {
         let name = self.text(&format!("{pid}/task/{tid}/wchan")).ok()?;

@@ -34,7 +34,9 @@ NONE = "none"
 #: Names of parameters that count workers, apart from the usual ones.
 _NAME = re.compile(
     r"(n|num|nr|max|io)?[_-]?(thread|worker|proc|process|client|session|connection|conn|job|core"
-    r"|executor|actor|goroutine|task)(s|es)?|gomaxprocs|concurrency|parallel(ism)?|par|j",
+    r"|executor|actor|goroutine|task)(s|es)?|gomaxprocs|concurrency|parallel(ism)?|par|j"
+    # More words before one in the plural: worker_processes, max-pool-threads.
+    r"|([a-z]+[_-])+(threads|workers|proc(esse)?s|clients|sessions|conn(ection)?s|goroutines)",
     re.IGNORECASE,
 )
 

@@ -112,6 +112,7 @@ def read(root: Path = Path("/")) -> Reading:
         fields = [int(field) for field in file.readline().split()[1:9]]
     fields += [0] * (8 - len(fields))
     processes = {}
+    has_groups = _has_groups(root)
     for folder in (root / "proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -119,6 +120,8 @@ def read(root: Path = Path("/")) -> Reading:
                 key, used = _process(text)
             except (OSError, ValueError, IndexError):
                 continue
+            if has_groups and (group := _group_nice(folder)) > used.nice:
+                used = used._replace(nice=group)
             processes[key] = used
     return Reading(sum(fields), fields[_IDLE] + fields[_IOWAIT], fields[_STEAL], processes)
 
@@ -243,6 +246,23 @@ def _in_cgroup(folder: Path) -> set[int]:
             text = Path(path, "cgroup.procs").read_text(encoding="ascii")
             found.update(map(int, text.split()))
     return found
+
+
+def _has_groups(root: Path) -> bool:
+    """Does the scheduler share the CPUs between the sessions first (sched_autogroup)?"""
+    file = root / "proc/sys/kernel/sched_autogroup_enabled"
+    with contextlib.suppress(OSError):
+        return file.read_text(encoding="ascii").strip() == "1"
+    return False
+
+
+def _group_nice(folder: Path) -> int:
+    """The nice value of the session of a process, which is what counts beside other sessions; 0
+    where it is not known."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        # /autogroup-12 nice 19
+        return int((folder / "autogroup").read_text(encoding="ascii").split()[2])
+    return 0
 
 
 def _process(text: str) -> tuple[tuple[int, int], _Used]:
