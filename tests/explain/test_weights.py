@@ -176,6 +176,23 @@ def test_more_cpu_time_is_the_cause_of_a_great_loss_of_more_threads_than_cpus() 
     assert outweighed(dear, others) == others, "what others do to it may cost CPU time, too"
 
 
+def test_more_cpu_time_that_varies_is_the_cause_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Threads that spin for a lock need more CPU time in one trial than in another, and the tables
+    show that part as the greatest; whatever it is, the CPUs are not what limits."""
+    crowded = Verdict("cpu", "50 % of it waiting for a CPU", parts=("run_queue",))
+    walls = (0.8, 1.3, 1.05, 0.9, 1.2)
+    trials = [cell(4, [worker(0.5, queue=0.5)] * 4, wall=wall) for wall in walls]
+    dear = breakdown([side.accounts[0] for side in trials])
+    assert dear is not None
+    case = Case(dear, BASE, False)
+    assert outweighed(case, crowded).cause == "coherency"
+    monkeypatch.setattr(weights, "further_verdicts", lambda _: [])
+    unknown = outweighed(case, crowded)
+    assert unknown.cause == "none" and "for a reason that is not known" in unknown.words
+
+
 def test_little_more_cpu_time_of_many_threads_is_not_what_others_took() -> None:
     """Eight threads wait for CPUs that others have, and need a tenth more CPU time."""
     waiting = worker(0.1, queue=0.6, other=0.3, switches=50)

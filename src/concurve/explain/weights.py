@@ -33,7 +33,7 @@ from concurve.explain.losses import (
     whole_values,
 )
 from concurve.explain.others import is_doubtful
-from concurve.explain.verdict import Case, Verdict, is_crowded
+from concurve.explain.verdict import Case, Verdict, is_crowded, times
 from concurve.findings.explanation import NO_LOSS, Cause, RunnerUp
 from concurve.stats.means import mean_difference, share_of_difference
 from concurve.stats.moments import mean
@@ -208,16 +208,29 @@ _CROWDED_LOSS_MIN = 0.25
 
 
 def _costlier(case: Case, base: Breakdown) -> Verdict | None:
-    """The first cause of more CPU time that surely is most of a great loss; ``None`` without one.
-    Fewer threads would not give that back."""
+    """The first cause of more CPU time that is most of a great loss, and surely more of it than
+    the waits for a CPU; ``none`` where such a cause is not known, and ``None`` where more CPU time
+    is no such part. Fewer threads would not give that back."""
     loss = loss_of(case.cell, base)
     if loss is None or loss.speedup > (1 - _CROWDED_LOSS_MIN) * loss.possible:
         return None
+    if not _is_mostly(case.cell, base, ("cpu",)):
+        return None
     for other in further_verdicts(case):
-        share = _share(case.cell, base, other) if other.cause in _OF_CPU_TIME else None
-        if share is not None and share.low is not None and share.low >= MAIN_HIGH:
+        if other.cause in _OF_CPU_TIME and _is_mostly(case.cell, base, other.parts):
             return other
-    return None
+    more = times(case.cell, base)
+    return Verdict("none", f"{more} the CPU time, for a reason that is not known")
+
+
+def _is_mostly(cell: Breakdown, base: Breakdown, parts: tuple[str, ...]) -> bool:
+    """Is the loss mostly what such components are, and surely more that than waits for a CPU?"""
+    share, queued = (
+        _share(cell, base, Verdict("none", "", parts=of)) for of in (parts, ("run_queue",))
+    )
+    if share is None or share.low is None or queued is None:
+        return False
+    return share.value >= MAIN_HIGH and share.low >= max(MAIN_MIN, queued.value)
 
 
 def _is_lost(cell: Breakdown, base: Breakdown) -> bool:
