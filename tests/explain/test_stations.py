@@ -84,15 +84,22 @@ def test_others_with_a_small_part_of_the_cpus_do_not_limit_who_uses_up_the_rest(
         for load, others in ((0.42, 0.2), (0.2, 0.5))
     )
     assert few is not None and (few.cause, few.name) == ("cpu", "CPUs")
-    assert "processes outside the trial (0.20)" in few.words
+    assert few.words == (
+        "the 2 CPUs are used up: 1.30 by the server (io 0.90 in 2 threads, worker 0.40), 0.42 by "
+        "its load and 0.20 by others"
+    )
     assert many is not None and many.cause == "contamination"
+    assert many.words == (
+        "the 2 CPUs are used up: 0.50 by others, 1.30 by the server (io 0.90 in 2 threads, worker "
+        "0.40) and 0.20 by its load"
+    ), "who is the cause goes first"
 
 
 def test_others_have_no_more_than_server_and_load_leave() -> None:
     """What they used is counted over the whole trial, of which the measured phase is a part."""
     limit = limit_of([serving(0.2, 0.1, 0.4)._replace(others=2.25)])
     assert limit is not None and limit.cause == "contamination"
-    assert "processes outside the trial (1.30)" in limit.words
+    assert "1.30 by others, 0.30 by the server" in limit.words
     by_themselves = limit_of([serving(0.4, 0.5, 1.05)._replace(others=2.25)])
     assert by_themselves is not None and by_themselves.cause == "cpu"
 
@@ -678,7 +685,7 @@ def test_strangers_on_two_bound_cpus_of_many_are_seen_there() -> None:
     assert "used 29 % of the CPU time of the 2 CPUs that the roles are bound to" in said.words
     full = cause_of(beside(one_worker(0.6, 0.1), 0.7, 0.55, cpus=64), None, True)
     assert full.cause == "contamination"
-    assert "the 2 CPUs are used up" in full.words and "outside the trial (0.55)" in full.words
+    assert "the 2 CPUs are used up" in full.words and "0.55 by others" in full.words
     quiet = cause_of(beside(one_worker(0.6, 0.36), 0.59, 0.0, cpus=64), None, True)
     assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
 
@@ -695,7 +702,7 @@ def test_cpus_that_strangers_fill_beside_server_and_load_are_used_up() -> None:
     said = cause_of(beside(server, 0.59, 0.58), None, True)
     assert (said.cause, said.limit) == ("contamination", "")
     assert (
-        "the 2 CPUs are used up, by the server (io 0.69 in 2 threads), its load (0.59)"
+        "the 2 CPUs are used up: 0.58 by others, 0.69 by the server (io 0.69 in 2 threads) and 0.59"
         in said.words
     )
     assert "0.58" in said.words and "no resource is used up" not in said.words
@@ -725,7 +732,7 @@ def test_cpus_that_are_full_as_each_request_costs_twice_as_much_are_not_the_doin
     spinning = cell(1.2, 300, 0.5)
     said = cause_of(spinning, base, True)
     assert (said.cause, said.limit) == ("cpu", "CPUs")
-    assert "processes outside the trial (0.50), at 4.4 × the CPU time" in said.words
+    assert "0.50 by others, at 4.4 × the CPU time" in said.words
     same = cause_of(cell(1.2, 900, 0.5), base, True)
     assert same.cause == "contamination"
 

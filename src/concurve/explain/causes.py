@@ -159,7 +159,8 @@ def _serving(case: Case) -> Verdict | None:
     if limit.cause == "contamination" or (limit.waits and are_others):
         beside = f", while {outside_processes(case.cell)}" if limit.waits else ""
         if base is not None and surely_costs_more(case.cell, base):
-            return Verdict("cpu", f"{limit.words}{cost}{beside}", limit="CPUs", parts=("cpu",))
+            said = f"{limit.own_first or limit.words}{cost}{beside}"
+            return Verdict("cpu", said, limit="CPUs", parts=("cpu",))
         return Verdict("contamination", f"{limit.words}{beside}", parts=("run_queue",))
     # Who is ready waits for the CPUs, and who is blocked for a thread, or for the load.
     is_of_cpus = not limit.is_thread and limit.cause != "client"

@@ -301,6 +301,8 @@ REASON_CHARS = 108
 _ASIDES = re.compile(r" \([^()]*\)(?=[,.;:]|$| and )")
 #: How many threads a kind has: of less use than how much of the CPUs it or the load used.
 _THREADS_OF_KIND = re.compile(r" in \d+ (?:threads|processes)(?=[,)])")
+#: How many CPUs somebody had: the parts add up to those that are used up.
+_PART_OF_CPUS = re.compile(r"[\d.]+ by ")
 _COST = re.compile(r", at [\d.]+ × the CPU time")
 _SHARE = re.compile(r"([\d.]+ %) of it ")
 #: What goes before what other processes did.
@@ -325,7 +327,8 @@ def reason(where: str, verdict: Verdict) -> str:
         said = said[: asides[-1].start()] + said[asides[-1].end() :]
     while len(said) > REASON_CHARS and ", " in said:
         head, _, clause = said.rpartition(", ")
-        if clause.startswith("or "):  # without it the rest would claim more than the evidence
+        # Without it the rest would claim more than the evidence.
+        if clause.startswith("or ") or _PART_OF_CPUS.match(clause):
             break
         said = head
     return said[:1].upper() + said[1:]

@@ -83,7 +83,9 @@ class Limit(NamedTuple):
     """The resource that is used up: what that is as a cause, its name (of a quota none), and its
     words in the sentence. Threads that have no time left wait for a share of the CPUs, ``waits``.
     ``is_thread``: it is a thread, or each one of a kind. ``remedy`` says what to do where it is the
-    load, and what more clients do where it shares the CPUs; else empty."""
+    load, and what more clients do where it shares the CPUs; else empty. ``own_first``: of CPUs that
+    others had, the words that begin with the server, for where others turn out not to be the cause;
+    else empty."""
 
     cause: Cause
     name: str
@@ -91,6 +93,7 @@ class Limit(NamedTuple):
     waits: float = 0.0
     is_thread: bool = False
     remedy: str = ""
+    own_first: str = ""
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
@@ -266,20 +269,24 @@ _OTHERS_LIMIT_MIN = 0.15
 
 def _beside_others(used: Serving) -> Limit | None:
     """The CPUs, where server, load and others use them up together. What others use does not
-    matter where server and load do so by themselves."""
+    matter where server and load do so by themselves. Where others had enough of the CPUs, they are
+    the cause, and go first."""
     server, client, others = used.server, used.client, used.others
     # Theirs is counted over the whole trial, and may be more than server and load left them.
     others = min(others, max(0.0, used.together - server - client))
     if others < OTHERS_MIN or server + client + others < CPUS_USED_UP * used.together:
         return None
-    said = (
-        f"the {_cpus(used.together)} used up, by the server ({_who(used.stations)}), its load "
-        f"({client:.2f}) and processes outside the trial ({others:.2f})"
-    )
+    mine = f"{server:.2f} by the server ({_who(used.stations)})"
+    load = _program_of(used.loads)
+    its = f"{client:.2f} by its load{f' ({load})' if load else ''}"
+    theirs = f"{others:.2f} by others"
+    are = f"the {_cpus(used.together)} used up"
+    by_cpus = Limit("cpu", "CPUs", f"{are}: {mine}, {its} and {theirs}")
     # With what fewer others had, server and load would do little more.
     if others < _OTHERS_LIMIT_MIN * used.together:
-        return Limit("cpu", "CPUs", said)
-    return Limit("contamination", "", said)
+        return by_cpus
+    own_first, words = by_cpus.words, f"{are}: {theirs}, {mine} and {its}"
+    return Limit("contamination", "", words, own_first=own_first)
 
 
 def used_words(trials: Sequence[Serving]) -> str:
