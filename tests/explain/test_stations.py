@@ -11,7 +11,15 @@ from concurve.definition.purposes import Purposes
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
+from concurve.explain.stations import (
+    Limit,
+    Serving,
+    Station,
+    limit_of,
+    most_gain,
+    serving_of,
+    used_words,
+)
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.readings.measures import measure
@@ -102,6 +110,33 @@ def test_others_have_no_more_than_server_and_load_leave() -> None:
     assert "1.30 by others, 0.30 by the server" in limit.words
     by_themselves = limit_of([serving(0.4, 0.5, 1.05)._replace(others=2.25)])
     assert by_themselves is not None and by_themselves.cause == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "cpus", "gain"),
+    [(0.98, 0.79, 2, 1.13), (0.5, 0.5, 4, 4.0), (1.5, 0.6, 2, 1.0), (0.0, 0.0, 2, float("inf"))],
+)
+def test_a_rate_grows_until_server_and_load_use_up_the_cpus(
+    server: float, client: float, cpus: int, gain: float
+) -> None:
+    assert most_gain(server, client, cpus) == pytest.approx(gain, abs=0.005)
+
+
+def test_what_more_threads_can_gain_at_most_is_told_where_the_load_shares_the_cpus() -> None:
+    def remedy(load: float, **changed: float | None) -> str:
+        busy = Serving((Station("nginx", 1, 0.98, 0.98),), 0.98, load, 2, 2, 2)
+        limit = limit_of([busy._replace(**changed)])  # type: ignore[arg-type]
+        assert limit is not None and (limit.cause, limit.name) == ("cpu", "nginx")
+        return limit.remedy
+
+    assert remedy(0.79) == (
+        "at this CPU time per request more of them can gain 1.13× at most: the load takes 45 % of "
+        "it"
+    )
+    assert remedy(0.0) == "", "its load is not known"
+    assert remedy(0.79, together=4) == "", "the load has CPUs of its own"
+    assert remedy(0.79, granted=4, client_granted=4, together=4) == "", "2.3×: no bound to speak of"
+    assert remedy(0.79, client_quota=1.0) == "", "a quota is a bound, too"
 
 
 def test_nothing_is_named_where_nothing_is_used_up() -> None:

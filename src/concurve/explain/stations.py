@@ -9,6 +9,7 @@ Buzen 1978): throughput is bounded by the station that is busy all the time.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from concurve.readings.under_load import under_load_ns
 from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
 from concurve.wire.report_channel import ATTENDANT
+from concurve.words import percent
 
 #: A thread that runs this share of the time is used up; the time includes its start and end.
 THREAD_USED_UP = 0.85
@@ -83,7 +85,8 @@ class Limit(NamedTuple):
     """The resource that is used up: what that is as a cause, its name (of a quota none), and its
     words in the sentence. Threads that have no time left wait for a share of the CPUs, ``waits``.
     ``is_thread``: it is a thread, or each one of a kind. ``remedy`` says what to do where it is the
-    load, and what more clients do where it shares the CPUs; else empty. ``own_first``: of CPUs that
+    load, what more clients do where it shares the CPUs, and what more threads can gain there at
+    most; else empty. ``own_first``: of CPUs that
     others had, the words that begin with the server, for where others turn out not to be the cause;
     else empty."""
 
@@ -179,15 +182,43 @@ def _of_server(used: Serving) -> Limit | None:
         many = "1 goroutine" if used.at_once == 1 else f"{used.at_once} goroutines"
         said = f"GOMAXPROCS lets {many} run at a time, and {used.in_go:.2f} CPUs of that are used"
         said = f"{said} (CPUs used: {who}, load {used.client:.2f})"
-        return Limit("cpu", GOMAXPROCS, said, is_thread=True)
+        return Limit("cpu", GOMAXPROCS, said, is_thread=True, remedy=_gain_of_more(used))
     for station in used.stations:
         if station.least >= THREAD_USED_UP:
             said = f"{_busy(station)} (CPUs used: {who}, load {used.client:.2f})"
-            return Limit("cpu", station.name, said, is_thread=True)
+            more = _gain_of_more(used)
+            return Limit("cpu", station.name, said, is_thread=True, remedy=more)
     if used.quota is not None and server >= CPUS_USED_UP * used.quota:
         said = f"the quota of the server's control group, {used.quota:.3g} CPU seconds a second"
         return Limit("quota", "", f"{said}, is used up ({who}, load {used.client:.2f})")
     return None
+
+
+#: More threads that could gain more than this may gain what they like, before the CPUs keep them.
+_GAIN_TOLD_MAX = 2.0
+
+
+def most_gain(server: float, client: float, cpus: int) -> float:
+    """By how much the rate can grow at most where a server and its load share ``cpus`` CPUs and
+    nobody else has them: each request takes the CPU time of both, as much as now. ``server`` and
+    ``client`` are the CPUs that they use; infinite where they use none."""
+    used = server + client
+    return max(1.0, cpus / used) if used > 0 else math.inf
+
+
+def _gain_of_more(used: Serving) -> str:
+    """What more threads of a server can gain at most that shares all its CPUs with its load; empty
+    where they do not share them, where a quota is less, and where that is no bound to speak of."""
+    are_shared = used.granted == used.client_granted == used.together
+    gain = most_gain(used.server, used.client, used.together)
+    if not are_shared or used.client < NAMED_MIN or gain >= _GAIN_TOLD_MAX:
+        return ""
+    if used.quota is not None or used.client_quota is not None:
+        return ""
+    return (
+        f"at this CPU time per request more of them can gain {gain:.2f}× at most: the load takes "
+        f"{percent(used.client / (used.server + used.client))} of it"
+    )
 
 
 def _of_load(used: Serving) -> Limit | None:
@@ -259,7 +290,8 @@ def _without_time(used: Serving) -> Limit | None:
             said = f"{_busy(station)} and waits for a CPU {waits:.0f} % of it"
             said = f"{said} (CPUs used: {_who(used.stations)}, load {used.client:.2f})"
             part = station.threads * waits / 100 / used.together
-            return Limit("cpu", station.name, said, part, is_thread=True)
+            more = _gain_of_more(used)
+            return Limit("cpu", station.name, said, part, is_thread=True, remedy=more)
     return None
 
 
