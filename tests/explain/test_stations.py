@@ -705,6 +705,36 @@ def test_the_only_thread_of_a_server_that_works_is_used_up() -> None:
     assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
 
 
+@pytest.mark.parametrize(("workers", "said"), [(2, "in 2 processes"), (4, "in 4 processes")])
+@pytest.mark.parametrize("starting", [0.0005, 0.008])
+def test_the_process_that_started_the_workers_is_none_of_them(
+    workers: int, said: str, starting: float
+) -> None:
+    """It read the files, and is woken as often as anybody."""
+    made = role("target", 1.0, {"nginx": starting} | {f"nginx-{n}": 1.0 / workers
+                for n in range(workers)}, (0, 1))  # fmt: skip
+    usages = [
+        msgspec.structs.replace(it.usage, voluntary_switches=900) for it in made.threads.listed
+    ]
+    listed = tuple(
+        msgspec.structs.replace(it, pid=it.tid + 1, usage=usage)
+        for it, usage in zip(made.threads.listed, usages, strict=True)
+    )
+    threads = msgspec.structs.replace(made.threads, listed=listed)
+    server = msgspec.structs.replace(made, threads=threads)
+    found = serving_of(trial(server, role("load", 0.3, {}, (0, 1))), "target", ["load"])
+    assert found is not None and said in used_words([found])
+
+
+def test_the_number_of_threads_is_that_of_most_trials() -> None:
+    one, two = (
+        Serving((Station("nginx", n, 0.9, 0.1, are_processes=n > 1),), 0.9, 0.3, 2, 2, 2)
+        for n in (1, 2)
+    )
+    assert "nginx 0.90 in 2 processes" in used_words([one, two, two])
+    assert "nginx 0.90)" in used_words([two, one, one])
+
+
 def test_a_worker_that_never_waits_is_used_up_beside_the_process_that_started_it() -> None:
     """Who is busy throughout is hardly ever woken, so the other was woken as often as a share of
     it that is no longer small."""

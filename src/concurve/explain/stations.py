@@ -42,10 +42,10 @@ NAMED_MIN = 0.02
 
 
 class Station(NamedTuple):
-    """Threads of a kind: their number, the CPUs that they used together, and the share of the time
-    that the least busy one ran: if that one is used up, all are. ``ready`` is that share with its
-    waits for a CPU. Who spins in a loop that only waits has time left: that is in
-    ``cpus`` alone. ``queued`` is how many of them waited for a CPU, on the average.
+    """Threads of a kind: the number of those that worked, the CPUs that they used together, and the
+    share of the time that the least busy one ran: if that one is used up, all are. ``ready`` is
+    that share with its waits for a CPU. Who spins in a loop that only waits has time left: that is
+    in ``cpus`` alone. ``queued`` is how many of them waited for a CPU, on the average.
     ``are_processes``: each is of a process of its own."""
 
     name: str
@@ -404,9 +404,17 @@ def _stations(role: RoleRecord, time: _Time, working: bool = False) -> tuple[Sta
             for share, thread in zip(ran, each, strict=True)
         ]
         queued = waited * sum(thread.usage.run_queue_ns or 0 for thread in each)
-        apart = len({thread.pid for thread in each}) == len(each) > 1
-        found.append(Station(name, len(each), cpus, min(ran), min(ready), queued, apart))
+        counted = _counted(each)
+        apart = len({thread.pid for thread in counted}) == len(counted) > 1
+        found.append(Station(name, len(counted), cpus, min(ran), min(ready), queued, apart))
     return tuple(sorted(found, key=lambda station: -station.cpus))
+
+
+def _counted(threads: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """The threads of a kind that count as so many: each used a tenth of an equal share of their CPU
+    time. The process that started the workers used less, however it was woken."""
+    least = ACTIVE_SHARE * sum(thread.usage.cpu_ns or 0 for thread in threads) / len(threads)
+    return [thread for thread in threads if (thread.usage.cpu_ns or 0) >= least]
 
 
 def _worked(thread: ThreadRecord, spins: float) -> float:
@@ -441,9 +449,15 @@ def _means(trials: Sequence[Sequence[Station]]) -> list[Station]:
         cpus = sum(station.cpus for station in each) / len(trials)
         least, ready = mean([s.least for s in each]), mean([s.ready for s in each])
         queued = sum(station.queued for station in each) / len(trials)
-        apart = all(station.are_processes for station in each)
-        found.append(Station(name, each[0].threads, cpus, least, ready, queued, apart))
+        threads = _usual([station.threads for station in each])
+        apart = all(it.are_processes for it in each if it.threads == threads)
+        found.append(Station(name, threads, cpus, least, ready, queued, apart))
     return sorted(found, key=lambda station: -station.cpus)
+
+
+def _usual(counts: Sequence[int]) -> int:
+    """The count of most trials; of two that are as frequent, the greater one."""
+    return max(counts, key=lambda count: (counts.count(count), count))
 
 
 def _who(stations: Sequence[Station]) -> str:
