@@ -180,6 +180,27 @@ def test_a_thread_that_runs_or_waits_for_a_cpu_all_the_time_has_no_time_left() -
     assert limit_of([idle]) is None, "others keep it from the CPU"
 
 
+def test_threads_that_wait_for_more_of_the_cpus_than_is_idle_lack_cpus() -> None:
+    """Two sessions of a database and their load, on two CPUs: a third CPU helps, and no session."""
+
+    def limit(cpus: int, queued: float = 0.32, threads: int = 2) -> Limit | None:
+        ran = 0.95 - queued
+        sessions = Station("postgres", threads, threads * ran, ran, 0.95)
+        return limit_of([Serving((sessions,), threads * ran, 0.5, cpus, cpus, cpus)])
+
+    full = limit(2)
+    assert full is not None and (full.cause, full.name, full.is_thread) == ("cpu", "CPUs", False)
+    assert "runs 63 % of the time and waits for a CPU 32 % of it" in full.words
+    assert full.waits == pytest.approx(0.32) and full.remedy == "more clients only queue"
+    idle = limit(4)
+    assert idle is not None and idle.name == "postgres", "CPUs are idle"
+    short = limit(4, queued=0.3, threads=5)
+    assert short is not None and short.name == "CPUs"
+    apart = Serving((Station("io", 2, 1.26, 0.63, 0.95),), 1.26, 0.5, 2, 2, 4)
+    own = limit_of([apart])
+    assert own is not None and own.name == "io", "0.74 of the server's own CPUs were idle"
+
+
 def test_a_thread_that_waits_for_cpus_that_others_have_is_disturbed() -> None:
     """A server and its load, beside others on the machine: not the CPUs are too few."""
 

@@ -282,17 +282,31 @@ def _program_of(loads: Sequence[Station]) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
+#: Threads that wait for a CPU for a smaller share of the time would do little more with more CPUs.
+_QUEUED_MIN = 0.1
+
+
 def _without_time(used: Serving) -> Limit | None:
-    """Threads that have no time left, since they wait for one of the CPUs when they do not run."""
+    """Threads that have no time left, since they wait for one of the CPUs when they do not run.
+    Where they wait for more of the CPUs than was idle, these are what limits."""
     for station in used.stations:
         if station.ready >= THREAD_READY and station.least >= THREAD_READY_RUNS:
-            waits = 100 * (station.ready - station.least)
-            said = f"{_busy(station)} and waits for a CPU {waits:.0f} % of it"
+            waits = station.ready - station.least
+            said = f"{_busy(station)} and waits for a CPU {100 * waits:.0f} % of it"
             said = f"{said} (CPUs used: {_who(used.stations)}, load {used.client:.2f})"
-            part = station.threads * waits / 100 / used.together
+            part = station.threads * waits / used.together
+            if waits >= _QUEUED_MIN and station.threads * waits > _idle(used):
+                return Limit("cpu", "CPUs", said, part, remedy=_QUEUE)
             more = _gain_of_more(used)
             return Limit("cpu", station.name, said, part, is_thread=True, remedy=more)
     return None
+
+
+def _idle(used: Serving) -> float:
+    """How many of the CPUs that a server may use nobody used, on the average."""
+    are_apart = used.together == used.granted + used.client_granted
+    theirs = used.server if are_apart else used.server + used.client
+    return max(0.0, (used.granted if are_apart else used.together) - theirs - used.others)
 
 
 #: Others that have a smaller share of the CPUs do not limit who uses up the rest.
