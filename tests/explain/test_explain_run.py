@@ -24,6 +24,7 @@ from concurve.definition.study import Extract, Indicator, Role, Rules, Study
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain import explanation as explaining
+from concurve.explain import sentences
 from concurve.explain.experiments import cell_to_confirm
 from concurve.explain.sentences import of_start_and_end
 from concurve.explain.verdict import Verdict
@@ -783,6 +784,19 @@ def test_a_lock_that_others_cannot_have_made_is_named_with_its_doubt(store: Stor
     said = "Other processes cannot have made them wait so long; the machine was not quiet"
     assert said in four.evidence
     assert four.doubt and four.share is not None and "were in put" in four.place
+
+
+def test_what_a_lock_in_doubt_allows_is_said_as_what_seems(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a Go program whose goroutines wait; where no cause is named, nothing is said of it."""
+    monkeypatch.setattr(sentences, "waits_in_go", lambda *_: 7.6)
+    named, withheld = (
+        explained(store, make, rules=NOT_AGAIN).cells[2] for make in (locked(), locked(queue=0.6))
+    )
+    assert named.cause == "lock" and named.doubt
+    assert named.ideal.endswith("more threads seem to gain next to nothing.")
+    assert withheld.cause == "in doubt" and not withheld.ideal
 
 
 def test_the_cells_of_a_run_say_of_one_another_which_places_are_locks(store: Store) -> None:

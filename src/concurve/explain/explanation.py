@@ -380,8 +380,8 @@ def _cell(
     has_base = base_cell.index != cell.index
     is_compared = _are_compared(findings, own)
     base = breakdowns.get(base_cell.index) if has_base and is_compared else None
-    verdict = _verdict(own, base, serving)
-    weight = weigh(Case(own, base, serving), verdict)
+    verdict, case = _verdict(own, base, serving), Case(own, base, serving)
+    weight = weigh(case, verdict)
     greater = greater_without_cause(weight)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings), greater)
     sampled = [account.sites for account in own.accounts]
@@ -444,7 +444,9 @@ def _cell(
         blocked=blocked_clause(own, findings.run.id) if serving else "",
         ideal=above_ideal(cell, base_cell, own, base)
         or less_possible(cell, base_cell, own, base)
-        or ("" if doubt else lock_allows(base_cell, cell, Case(own, base, serving), verdict)),
+        or (
+            "" if is_withheld else lock_allows(base_cell, cell, case, verdict, in_doubt=bool(doubt))
+        ),
         parts=_parts(own, base, verdict, is_compared=is_compared) if not is_withheld else "",
     )
 
