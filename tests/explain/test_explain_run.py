@@ -1218,3 +1218,28 @@ def test_the_cells_of_which_only_the_whole_life_of_a_server_is_known_are_named(
     notes = [it for it in explained(store, made, roles=roles).notes if "of its whole life" in it]
     assert bool(notes) is bool(where)
     assert all(it.startswith(f"{where} server's times and CPUs used are") for it in notes)
+
+
+def test_it_is_told_in_how_many_trials_only_the_whole_life_is_known(store: Store) -> None:
+    first = itertools.chain([True], itertools.repeat(False))
+
+    def made(threads: int) -> TrialRecord:
+        server = role([thread(0.5, poll=0.5)] * 2, None)
+        load = role([thread(0.2, name="load", poll=0.8)], 1000.0, "load")
+        before = 0.4 if next(first) else 0.05
+        load = msgspec.structs.replace(
+            load,
+            released_ns=round(before * server.wall_ns),
+            wall_ns=round((0.98 - before) * server.wall_ns),
+            ended_by="itself",
+        )
+        return record(server, load)
+
+    roles = (
+        Role(name="target", command=("true", "{threads}"), end="serve"),
+        Role(name="load", command=("true",), purpose="load"),
+    )
+    found = explained(store, made, roles=roles)
+    [note] = [it for it in found.notes if "of its whole life" in it]
+    assert re.match(r"In threads=\d \(1 of \d+ trials\), the server's times and CPUs used", note)
+    assert "CPUs used are told by the other trials" in note and len(note.split()) <= 40

@@ -489,6 +489,19 @@ def under_load(
     return found
 
 
+def test_a_trial_of_which_only_the_whole_life_is_known_is_no_part_of_the_cpus_used() -> None:
+    made = under_load([made_thread(0.4, poll=0.6)], 1000)
+    first, *others = made.accounts
+    assert first.serving is not None
+    halved = first.serving._replace(
+        server=0.1, stations=(first.serving.stations[0]._replace(cpus=0.1),)
+    )
+    late = first._replace(serving=halved, is_lifetime=True)
+    found, alone = breakdown([late, *others]), breakdown([late, late])
+    assert found is not None and "the server used 0.40 CPUs" in found.used
+    assert alone is not None and "the server used 0.10 CPUs" in alone.used
+
+
 def weighed(own: Breakdown, base: Breakdown) -> tuple[Verdict, Weight]:
     said = cause_of(own, base, True)
     return said, weigh(Case(own, base, True), said)
