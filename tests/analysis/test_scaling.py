@@ -513,6 +513,51 @@ def test_roles_that_share_the_cpus_use_them_up_together(store: Store) -> None:
     assert free.expected is not None
 
 
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (1.46, "are used up by others too at threads=4 (1.46 in use, and more waited for while "
+               "others had them): nothing is predicted beyond."),
+        (1.9, "are used up at threads=4 (1.9 in use): nothing is predicted beyond."),
+    ],
+)  # fmt: skip
+def test_what_others_had_of_the_cpus_is_not_the_roles_own(
+    store: Store, own: float, said: str
+) -> None:
+    """A mutex limits the server, and strangers have what it waits for."""
+    run = made_run(
+        store,
+        lambda n: 1 / min(float(n), 1.9),
+        seed=12,
+        cv=0.01,
+        name="beside",
+        threads=(1, 2, 4),
+    )
+    used = with_figures(
+        run,
+        lambda n: {
+            "cpus_used": 0.1 * min(n, 2),
+            "server.cpus_used": (own - 0.2) / 2 * min(n, 2),
+            "server.wall_seconds": 1.0,
+            "server.run_queue_seconds": 0.35 * min(n, 2),
+        },
+    )
+    disturbed = [
+        msgspec.structs.replace(
+            cell,
+            indicators={
+                name: msgspec.structs.replace(it, in_doubt=name == "server.cpus_used")
+                for name, it in cell.indicators.items()
+            },
+        )
+        for cell in used.cells
+    ]
+    found = msgspec.structs.replace(used, cells=tuple(disturbed))
+    shared = {cell.index: (Pool(("", "server"), 2),) for cell in run.cells}
+    [item] = scaling_of(found, shared)
+    assert f"The 2 CPUs that all roles share {said}" in item.answers
+
+
 def test_the_only_thread_of_a_server_is_a_ceiling(store: Store) -> None:
     run = made_run(
         store,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from concurve.definition.purposes import Purposes, alone
 from concurve.explain.accounts import Account, account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
+from concurve.explain.components import sync_of
 from concurve.explain.others import (
     did_not_answer,
     is_doubtful,
@@ -148,6 +150,34 @@ def test_beside_other_processes_threads_that_wait_for_one_another_are_told_too()
         idle = cause_of(seen_at(waiting, primitive, operation), ALONE)
         assert idle.cause == "contamination" and "lock" not in idle.words
     assert "lock" not in cause_of(waiting, ALONE).words
+
+
+@pytest.mark.parametrize(
+    ("function", "at_log", "at_locks", "said"),
+    [
+        ("XLogFlush", 8, 2, "mostly until the log is written: on a quiet machine its disk may"),
+        ("XLogFlush", 4, 6, "mostly for locks: on a quiet machine one of them may limit it"),
+        ("XLogFlush", 2, 3, "for locks or the log: on a quiet machine one of them may limit it"),
+        ("work", 0, 3, "for locks or the log: on a quiet machine one of them may limit it"),
+    ],
+)
+def test_beside_other_processes_waits_for_the_log_are_not_called_waits_for_locks(
+    function: str, at_log: int, at_locks: int, said: str
+) -> None:
+    """Of a database whose sessions flush a log; of few samples it is not told which it is."""
+    waiting = of([thread(0.3, 0.4, futex=0.3)] * 2, 600, foreign=0.6)
+    lock = SiteRecord(primitive="mutex", call="futex", module="/app", offset="0x1", found="cfi",
+                      readings=at_locks, threads=2, operation="LWLockAcquire")  # fmt: skip
+    log = msgspec.structs.replace(lock, readings=at_log, function=function, line=7)
+    sites = SitesRecord(readings=at_log + at_locks, listed=(log, lock))
+    accounts = [it._replace(sites=None, calls=(("fdatasync", 90),)) for it in waiting.accounts]
+    accounts[0] = accounts[0]._replace(sites=sites)
+    other = seen_at(waiting, "mutex", "LWLockAcquire")
+    lone = waiting._replace(accounts=tuple(accounts))
+    assert sync_of(lone) == "fdatasync"
+    with patch("concurve.explain.causes.is_seen", lambda _: True):
+        assert said in cause_of(lone, ALONE).words
+    assert "mostly for locks" in cause_of(other, ALONE).words
 
 
 def seen_at(

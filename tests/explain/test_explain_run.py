@@ -24,6 +24,7 @@ from concurve.definition.study import Extract, Indicator, Role, Rules, Study
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.explain import explanation as explaining
+from concurve.explain import sentences
 from concurve.explain.experiments import cell_to_confirm
 from concurve.explain.sentences import of_start_and_end
 from concurve.explain.verdict import Verdict
@@ -785,6 +786,19 @@ def test_a_lock_that_others_cannot_have_made_is_named_with_its_doubt(store: Stor
     assert four.doubt and four.share is not None and "were in put" in four.place
 
 
+def test_what_a_lock_in_doubt_allows_is_said_as_what_seems(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a Go program whose goroutines wait; where no cause is named, nothing is said of it."""
+    monkeypatch.setattr(sentences, "waits_in_go", lambda *_: 7.6)
+    named, withheld = (
+        explained(store, make, rules=NOT_AGAIN).cells[2] for make in (locked(), locked(queue=0.6))
+    )
+    assert named.cause == "lock" and named.doubt
+    assert named.ideal.endswith("more threads seem to gain next to nothing.")
+    assert withheld.cause == "in doubt" and not withheld.ideal
+
+
 def test_the_cells_of_a_run_say_of_one_another_which_places_are_locks(store: Store) -> None:
     """Of two workers one wait is sampled in each trial but every fifth, of four nine: at the same
     lock."""
@@ -1204,3 +1218,28 @@ def test_the_cells_of_which_only_the_whole_life_of_a_server_is_known_are_named(
     notes = [it for it in explained(store, made, roles=roles).notes if "of its whole life" in it]
     assert bool(notes) is bool(where)
     assert all(it.startswith(f"{where} server's times and CPUs used are") for it in notes)
+
+
+def test_it_is_told_in_how_many_trials_only_the_whole_life_is_known(store: Store) -> None:
+    first = itertools.chain([True], itertools.repeat(False))
+
+    def made(threads: int) -> TrialRecord:
+        server = role([thread(0.5, poll=0.5)] * 2, None)
+        load = role([thread(0.2, name="load", poll=0.8)], 1000.0, "load")
+        before = 0.4 if next(first) else 0.05
+        load = msgspec.structs.replace(
+            load,
+            released_ns=round(before * server.wall_ns),
+            wall_ns=round((0.98 - before) * server.wall_ns),
+            ended_by="itself",
+        )
+        return record(server, load)
+
+    roles = (
+        Role(name="target", command=("true", "{threads}"), end="serve"),
+        Role(name="load", command=("true",), purpose="load"),
+    )
+    found = explained(store, made, roles=roles)
+    [note] = [it for it in found.notes if "of its whole life" in it]
+    assert re.match(r"In threads=\d \(1 of \d+ trials\), the server's times and CPUs used", note)
+    assert "CPUs used are told by the other trials" in note and len(note.split()) <= 40

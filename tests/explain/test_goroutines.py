@@ -74,6 +74,9 @@ def test_more_processors_gain_nothing_where_a_mutex_is_hardly_ever_free(
     made = made_run(Store(), lambda n: 1.0, threads=(1, 2))
     said = lock_allows(made.cells[0], made.cells[1], case, found)
     assert said.endswith("on the average: more threads gain next to nothing.") is is_told
+    seems = lock_allows(made.cells[0], made.cells[1], case, found, in_doubt=True)
+    assert ("it seems to be nearly always taken" in seems) is is_told
+    assert seems.endswith("more threads seem to gain next to nothing.") is is_told
     assert waits_in_go(Case(own, None, True), found) == 0, "a base is compared with nothing"
 
 

@@ -62,6 +62,23 @@ def test_a_long_reason_keeps_what_server_and_load_used() -> None:
     )
 
 
+def test_a_long_reason_keeps_the_parts_of_the_cpus_that_are_used_up() -> None:
+    """Without one of them the others would not use up the CPUs."""
+    used = (
+        "the 2 CPUs are used up: 1.09 by the server (nginx 1.09 in 5 processes), 0.61 by its load "
+        "(wrk) and 0.29 by others"
+    )
+    said = reason("connections=64 procs=4 variant=unlocked", Verdict("cpu", used, limit="CPUs"))
+    assert said == (
+        "With connections=64 procs=4 variant=unlocked the 2 CPUs are used up: 1.09 by the server, "
+        "0.61 by its load and 0.29 by others"
+    )
+    assert reason("procs=4", Verdict("cpu", used)) == (
+        "With procs=4 the 2 CPUs are used up: 1.09 by the server (nginx 1.09), 0.61 by its load "
+        "and 0.29 by others"
+    )
+
+
 def test_what_else_the_cause_may_be_stays_however_long_the_reason_is() -> None:
     words = "92 % of it waiting for the client, or inside for a lock (in poll or epoll)"
     said = reason(

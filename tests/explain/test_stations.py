@@ -11,7 +11,15 @@ from concurve.definition.purposes import Purposes
 from concurve.explain.accounts import account
 from concurve.explain.breakdown import Breakdown, breakdown
 from concurve.explain.causes import cause_of
-from concurve.explain.stations import Limit, Serving, Station, limit_of, serving_of, used_words
+from concurve.explain.stations import (
+    Limit,
+    Serving,
+    Station,
+    limit_of,
+    most_gain,
+    serving_of,
+    used_words,
+)
 from concurve.explain.verdict import Case, Verdict
 from concurve.explain.weights import Weight, outweighed, weigh
 from concurve.readings.measures import measure
@@ -84,17 +92,51 @@ def test_others_with_a_small_part_of_the_cpus_do_not_limit_who_uses_up_the_rest(
         for load, others in ((0.42, 0.2), (0.2, 0.5))
     )
     assert few is not None and (few.cause, few.name) == ("cpu", "CPUs")
-    assert "processes outside the trial (0.20)" in few.words
+    assert few.words == (
+        "the 2 CPUs are used up: 1.30 by the server (io 0.90 in 2 threads, worker 0.40), 0.42 by "
+        "its load and 0.20 by others"
+    )
     assert many is not None and many.cause == "contamination"
+    assert many.words == (
+        "the 2 CPUs are used up: 0.50 by others, 1.30 by the server (io 0.90 in 2 threads, worker "
+        "0.40) and 0.20 by its load"
+    ), "who is the cause goes first"
 
 
 def test_others_have_no_more_than_server_and_load_leave() -> None:
     """What they used is counted over the whole trial, of which the measured phase is a part."""
     limit = limit_of([serving(0.2, 0.1, 0.4)._replace(others=2.25)])
     assert limit is not None and limit.cause == "contamination"
-    assert "processes outside the trial (1.30)" in limit.words
+    assert "1.30 by others, 0.30 by the server" in limit.words
     by_themselves = limit_of([serving(0.4, 0.5, 1.05)._replace(others=2.25)])
     assert by_themselves is not None and by_themselves.cause == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("server", "client", "cpus", "gain"),
+    [(0.98, 0.79, 2, 1.13), (0.5, 0.5, 4, 4.0), (1.5, 0.6, 2, 1.0), (0.0, 0.0, 2, float("inf"))],
+)
+def test_a_rate_grows_until_server_and_load_use_up_the_cpus(
+    server: float, client: float, cpus: int, gain: float
+) -> None:
+    assert most_gain(server, client, cpus) == pytest.approx(gain, abs=0.005)
+
+
+def test_what_more_threads_can_gain_at_most_is_told_where_the_load_shares_the_cpus() -> None:
+    def remedy(load: float, **changed: float | None) -> str:
+        busy = Serving((Station("nginx", 1, 0.98, 0.98),), 0.98, load, 2, 2, 2)
+        limit = limit_of([busy._replace(**changed)])  # type: ignore[arg-type]
+        assert limit is not None and (limit.cause, limit.name) == ("cpu", "nginx")
+        return limit.remedy
+
+    assert remedy(0.79) == (
+        "at this CPU time per request more of them can gain 1.13× at most: the load takes 45 % of "
+        "it"
+    )
+    assert remedy(0.0) == "", "its load is not known"
+    assert remedy(0.79, together=4) == "", "the load has CPUs of its own"
+    assert remedy(0.79, granted=4, client_granted=4, together=4) == "", "2.3×: no bound to speak of"
+    assert remedy(0.79, client_quota=1.0) == "", "a quota is a bound, too"
 
 
 def test_nothing_is_named_where_nothing_is_used_up() -> None:
@@ -136,6 +178,27 @@ def test_a_thread_that_runs_or_waits_for_a_cpu_all_the_time_has_no_time_left() -
     assert "runs 81 % of the time and waits for a CPU 15 % of it" in limit.words
     idle = Serving((Station("nginx", 1, 0.3, 0.3, 0.96),), 0.3, 0.6, 2, 2, 2)
     assert limit_of([idle]) is None, "others keep it from the CPU"
+
+
+def test_threads_that_wait_for_more_of_the_cpus_than_is_idle_lack_cpus() -> None:
+    """Two sessions of a database and their load, on two CPUs: a third CPU helps, and no session."""
+
+    def limit(cpus: int, queued: float = 0.32, threads: int = 2) -> Limit | None:
+        ran = 0.95 - queued
+        sessions = Station("postgres", threads, threads * ran, ran, 0.95)
+        return limit_of([Serving((sessions,), threads * ran, 0.5, cpus, cpus, cpus)])
+
+    full = limit(2)
+    assert full is not None and (full.cause, full.name, full.is_thread) == ("cpu", "CPUs", False)
+    assert "runs 63 % of the time and waits for a CPU 32 % of it" in full.words
+    assert full.waits == pytest.approx(0.32) and full.remedy == "more clients only queue"
+    idle = limit(4)
+    assert idle is not None and idle.name == "postgres", "CPUs are idle"
+    short = limit(4, queued=0.3, threads=5)
+    assert short is not None and short.name == "CPUs"
+    apart = Serving((Station("io", 2, 1.26, 0.63, 0.95),), 1.26, 0.5, 2, 2, 4)
+    own = limit_of([apart])
+    assert own is not None and own.name == "io", "0.74 of the server's own CPUs were idle"
 
 
 def test_a_thread_that_waits_for_cpus_that_others_have_is_disturbed() -> None:
@@ -426,6 +489,19 @@ def under_load(
     return found
 
 
+def test_a_trial_of_which_only_the_whole_life_is_known_is_no_part_of_the_cpus_used() -> None:
+    made = under_load([made_thread(0.4, poll=0.6)], 1000)
+    first, *others = made.accounts
+    assert first.serving is not None
+    halved = first.serving._replace(
+        server=0.1, stations=(first.serving.stations[0]._replace(cpus=0.1),)
+    )
+    late = first._replace(serving=halved, is_lifetime=True)
+    found, alone = breakdown([late, *others]), breakdown([late, late])
+    assert found is not None and "the server used 0.40 CPUs" in found.used
+    assert alone is not None and "the server used 0.10 CPUs" in alone.used
+
+
 def weighed(own: Breakdown, base: Breakdown) -> tuple[Verdict, Weight]:
     said = cause_of(own, base, True)
     return said, weigh(Case(own, base, True), said)
@@ -663,6 +739,36 @@ def test_the_only_thread_of_a_server_that_works_is_used_up() -> None:
     assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
 
 
+@pytest.mark.parametrize(("workers", "said"), [(2, "in 2 processes"), (4, "in 4 processes")])
+@pytest.mark.parametrize("starting", [0.0005, 0.008])
+def test_the_process_that_started_the_workers_is_none_of_them(
+    workers: int, said: str, starting: float
+) -> None:
+    """It read the files, and is woken as often as anybody."""
+    made = role("target", 1.0, {"nginx": starting} | {f"nginx-{n}": 1.0 / workers
+                for n in range(workers)}, (0, 1))  # fmt: skip
+    usages = [
+        msgspec.structs.replace(it.usage, voluntary_switches=900) for it in made.threads.listed
+    ]
+    listed = tuple(
+        msgspec.structs.replace(it, pid=it.tid + 1, usage=usage)
+        for it, usage in zip(made.threads.listed, usages, strict=True)
+    )
+    threads = msgspec.structs.replace(made.threads, listed=listed)
+    server = msgspec.structs.replace(made, threads=threads)
+    found = serving_of(trial(server, role("load", 0.3, {}, (0, 1))), "target", ["load"])
+    assert found is not None and said in used_words([found])
+
+
+def test_the_number_of_threads_is_that_of_most_trials() -> None:
+    one, two = (
+        Serving((Station("nginx", n, 0.9, 0.1, are_processes=n > 1),), 0.9, 0.3, 2, 2, 2)
+        for n in (1, 2)
+    )
+    assert "nginx 0.90 in 2 processes" in used_words([one, two, two])
+    assert "nginx 0.90)" in used_words([two, one, one])
+
+
 def test_a_worker_that_never_waits_is_used_up_beside_the_process_that_started_it() -> None:
     """Who is busy throughout is hardly ever woken, so the other was woken as often as a share of
     it that is no longer small."""
@@ -678,7 +784,7 @@ def test_strangers_on_two_bound_cpus_of_many_are_seen_there() -> None:
     assert "used 29 % of the CPU time of the 2 CPUs that the roles are bound to" in said.words
     full = cause_of(beside(one_worker(0.6, 0.1), 0.7, 0.55, cpus=64), None, True)
     assert full.cause == "contamination"
-    assert "the 2 CPUs are used up" in full.words and "outside the trial (0.55)" in full.words
+    assert "the 2 CPUs are used up" in full.words and "0.55 by others" in full.words
     quiet = cause_of(beside(one_worker(0.6, 0.36), 0.59, 0.0, cpus=64), None, True)
     assert (quiet.cause, quiet.limit) == ("cpu", "nginx")
 
@@ -695,7 +801,7 @@ def test_cpus_that_strangers_fill_beside_server_and_load_are_used_up() -> None:
     said = cause_of(beside(server, 0.59, 0.58), None, True)
     assert (said.cause, said.limit) == ("contamination", "")
     assert (
-        "the 2 CPUs are used up, by the server (io 0.69 in 2 threads), its load (0.59)"
+        "the 2 CPUs are used up: 0.58 by others, 0.69 by the server (io 0.69 in 2 threads) and 0.59"
         in said.words
     )
     assert "0.58" in said.words and "no resource is used up" not in said.words
@@ -725,7 +831,7 @@ def test_cpus_that_are_full_as_each_request_costs_twice_as_much_are_not_the_doin
     spinning = cell(1.2, 300, 0.5)
     said = cause_of(spinning, base, True)
     assert (said.cause, said.limit) == ("cpu", "CPUs")
-    assert "processes outside the trial (0.50), at 4.4 × the CPU time" in said.words
+    assert "0.50 by others, at 4.4 × the CPU time" in said.words
     same = cause_of(cell(1.2, 900, 0.5), base, True)
     assert same.cause == "contamination"
 

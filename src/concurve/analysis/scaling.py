@@ -190,20 +190,25 @@ def _wanted_cpus(cell: CellFindings, role: str = "") -> float:
 
 class _Ceiling(NamedTuple):
     """CPUs, or a single thread, that a throughput uses: ``name`` says which, ``most`` how many
-    there are, ``used`` how many the greatest level used; ``with_waits``: or waited for, while
-    others had them. ``throughput``: where they are used up, by what it takes more of them; infinite
-    where it takes no more."""
+    there are, ``used`` how many the greatest level used, or waited for while others had them, and
+    ``own`` how many it used itself. ``throughput``: where they are used up, by what it takes more
+    of them; infinite where it takes no more."""
 
     name: str
     most: float
     used: float
     throughput: float
-    with_waits: bool = False
+    own: float
 
     @property
     def is_reached(self) -> bool:
         """Are they used up at the greatest level?"""
         return self.used >= USED_UP * self.most
+
+    @property
+    def is_with_others(self) -> bool:
+        """Are they used up, and not by the roles alone?"""
+        return self.is_reached and self.own < USED_UP * self.most
 
 
 def _ceilings(
@@ -268,8 +273,8 @@ def _ceiling(
     growth = max(rising, top / used[1])
     names = [f"{role}.cpus_used" if role else "cpus_used" for role in roles]
     figures = [figure for it in names if (figure := cells[1].indicators.get(it)) is not None]
-    with_waits = used[1] > sum(figure.value for figure in figures)
-    yield _Ceiling(name, most, used[1], top + max(0.0, most - used[1]) * growth, with_waits)
+    own = sum(figure.value for figure in figures)
+    yield _Ceiling(name, most, used[1], top + max(0.0, most - used[1]) * growth, own)
 
 
 def _refusal(n: Sequence[float], x: Sequence[float], apart: str) -> str:
@@ -354,10 +359,11 @@ def _used_up(work: str, result: FitResult, ceilings: Sequence[_Ceiling]) -> str:
     if full is None:
         return ""
     are = "are" if "CPUs" in full.name else "is"
-    waits = ", or waited for while others had them" if full.with_waits else ""
+    by = " by others too" if full.is_with_others else ""
+    waits = ", and more waited for while others had them" if full.is_with_others else ""
     return (
-        f"{words.sentence(full.name)} {are} used up at {work}={max(result.levels):g} "
-        f"({min(full.used, full.most):.3g} in use{waits}): nothing is predicted beyond."
+        f"{words.sentence(full.name)} {are} used up{by} at {work}={max(result.levels):g} "
+        f"({min(full.own, full.most):.3g} in use{waits}): nothing is predicted beyond."
     )
 
 

@@ -200,19 +200,24 @@ class Breakdown(NamedTuple):
     def server_cpu(self) -> Estimate | None:
         """The CPU time per operation of all threads of a server under load, in nanoseconds;
         ``None`` of what serves nobody, and where operations are not counted."""
-        if not self._serving or any(it.counted not in ("reported", "rate") for it in self.accounts):
+        if any(it.counted not in ("reported", "rate") for it in self.accounts):
             return None
-        used = (it.serving.server if it.serving else 0.0 for it in self.accounts)
         each = [
-            cpus * it.wall_ns / it.operations for cpus, it in zip(used, self.accounts, strict=True)
+            it.serving.server * it.wall_ns / it.operations for it in self.accounts if it.serving
         ]
+        if len(each) < self.trials:
+            return None
         return mean_estimate(each, "ns", is_staged=self.is_staged)
 
     @property
     def _serving(self) -> list[Serving]:
-        """The figures of the stations in all trials; empty if one trial has none."""
-        found = [account.serving for account in self.accounts if account.serving is not None]
-        return found if len(found) == self.trials else []
+        """The figures of the stations in all trials; empty if one trial has none. Trials of which
+        only the server's whole life is known count where no other one is there: its waits before
+        and after the load are no use of CPUs."""
+        loaded = [account for account in self.accounts if not account.is_lifetime]
+        accounts = loaded or self.accounts
+        found = [account.serving for account in accounts if account.serving is not None]
+        return found if len(found) == len(accounts) else []
 
     @property
     def dispatcher(self) -> Dispatcher | None:

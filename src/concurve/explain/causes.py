@@ -21,6 +21,7 @@ from concurve.explain.components import (
     queueing,
     spinning,
     storing,
+    sync_of,
     synchronising,
     throttling,
     waking,
@@ -52,6 +53,7 @@ from concurve.explain.verdict import (
     mixture,
     times,
 )
+from concurve.explain.waiting import KIND_READINGS_MIN, waits_at_futexes
 from concurve.findings.explanation import Cause
 from concurve.words import percent
 
@@ -101,10 +103,22 @@ def _waits_too(cell: Breakdown, base: Breakdown) -> str:
     waits, total = excess(cell, base, "futex"), excess(cell, base, "total")
     if waits.low is None or waits.low <= 0 or waits.value < LITTLE * total.value:
         return ""
-    return (
-        f"; {percent(min(1.0, waits.value / total.value))} of the increase is blocked on futexes, "
-        "mostly for locks: on a quiet machine one of them may limit it"
-    )
+    share = percent(min(1.0, waits.value / total.value))
+    return f"; {share} of the increase is blocked on futexes, {_behind(cell)}"
+
+
+def _behind(cell: Breakdown) -> str:
+    """What most waits at futexes are for, and what that may mean on a quiet machine. Where threads
+    make a log durable others wait for the one that does, and the places of the waits tell it from a
+    lock."""
+    seen = waits_at_futexes([account.sites for account in cell.accounts], writes=True)
+    is_known = seen.known >= KIND_READINGS_MIN
+    if is_known and 2 * seen.writing >= seen.known:
+        return "mostly until the log is written: on a quiet machine its disk may limit it"
+    is_logged = bool(seen.writing or sync_of(cell))
+    if is_logged and not (is_known and 2 * seen.at_locks >= seen.known):
+        return "for locks or the log: on a quiet machine one of them may limit it"
+    return "mostly for locks: on a quiet machine one of them may limit it"
 
 
 def further_verdicts(case: Case) -> list[Verdict]:
@@ -159,7 +173,8 @@ def _serving(case: Case) -> Verdict | None:
     if limit.cause == "contamination" or (limit.waits and are_others):
         beside = f", while {outside_processes(case.cell)}" if limit.waits else ""
         if base is not None and surely_costs_more(case.cell, base):
-            return Verdict("cpu", f"{limit.words}{cost}{beside}", limit="CPUs", parts=("cpu",))
+            said = f"{limit.own_first or limit.words}{cost}{beside}"
+            return Verdict("cpu", said, limit="CPUs", parts=("cpu",))
         return Verdict("contamination", f"{limit.words}{beside}", parts=("run_queue",))
     # Who is ready waits for the CPUs, and who is blocked for a thread, or for the load.
     is_of_cpus = not limit.is_thread and limit.cause != "client"

@@ -380,8 +380,8 @@ def _cell(
     has_base = base_cell.index != cell.index
     is_compared = _are_compared(findings, own)
     base = breakdowns.get(base_cell.index) if has_base and is_compared else None
-    verdict = _verdict(own, base, serving)
-    weight = weigh(Case(own, base, serving), verdict)
+    verdict, case = _verdict(own, base, serving), Case(own, base, serving)
+    weight = weigh(case, verdict)
     greater = greater_without_cause(weight)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings), greater)
     sampled = [account.sites for account in own.accounts]
@@ -444,7 +444,9 @@ def _cell(
         blocked=blocked_clause(own, findings.run.id) if serving else "",
         ideal=above_ideal(cell, base_cell, own, base)
         or less_possible(cell, base_cell, own, base)
-        or ("" if doubt else lock_allows(base_cell, cell, Case(own, base, serving), verdict)),
+        or (
+            "" if is_withheld else lock_allows(base_cell, cell, case, verdict, in_doubt=bool(doubt))
+        ),
         parts=_parts(own, base, verdict, is_compared=is_compared) if not is_withheld else "",
     )
 
@@ -797,22 +799,29 @@ _LIFETIMES_NAMED = 3
 
 def _of_lifetimes(findings: Findings, breakdowns: Mapping[int, Breakdown]) -> Iterator[str]:
     """What the thread time of a server holds whose load marks no phase, in the cells with a trial
-    in which the time of the load is not known either."""
-    found = [
-        cell for cell in findings.cells
-        if cell.index in breakdowns
-        and any(account.is_lifetime for account in breakdowns[cell.index].accounts)
-    ]  # fmt: skip
+    in which the time of the load is not known either, and in how many of their trials."""
+    late = {
+        index: sum(account.is_lifetime for account in side.accounts)
+        for index, side in breakdowns.items()
+    }
+    found = [cell for cell in findings.cells if late.get(cell.index)]
     if not found:
         return
+    some = [cell for cell in found if late[cell.index] < breakdowns[cell.index].trials]
     where = ""
-    if len(found) < len(breakdowns):
-        named = [_levels(cell, findings) for cell in found[:_LIFETIMES_NAMED]]
+    if some or len(found) < len(breakdowns):
+        named = []
+        for cell in found[:_LIFETIMES_NAMED]:
+            trials = f" ({late[cell.index]} of {breakdowns[cell.index].trials} trials)"
+            named.append(f"{_levels(cell, findings)}{trials if cell in some else ''}")
         left = len(found) - len(named)
         where = f"In {words.listed([*named, *([f'{left} more'] if left else [])])}, "
-    start = f"{where}{'the' if where else 'The'}"
-    yield (
-        f"{start} server's times and CPUs used are of its whole life, with waits before and after "
-        "the load; its rate is not. This load does not report "
-        f"when it begins (`concurve load` does, as the phase `{MEASURE_PHASE}`)."
-    )
+    start = f"{where}{'the' if where else 'The'} server's times and CPUs used are of its whole life"
+    unknown = "This load does not report when it begins (`concurve load` does"
+    if some:
+        yield f"{start}, its rate is not; CPUs used are told by the other trials. {unknown})."
+    else:
+        yield (
+            f"{start}, with waits before and after the load; its rate is not. {unknown}, as the "
+            f"phase `{MEASURE_PHASE}`)."
+        )

@@ -143,17 +143,30 @@ def less_possible(
     )
 
 
-def lock_allows(base_cell: CellFindings, cell: CellFindings, case: Case, verdict: Verdict) -> str:
+def lock_allows(
+    base_cell: CellFindings,
+    cell: CellFindings,
+    case: Case,
+    verdict: Verdict,
+    *,
+    in_doubt: bool = False,
+) -> str:
     """How much speed-up a lock allows at most, by the time for which it is held at least; empty
-    where the evidence does not tell, and where that is more than the workers promise."""
+    where the evidence does not tell, and where that is more than the workers promise. Of figures
+    ``in_doubt`` no time is told: who has a lock and waits for a CPU holds it longer. That many wait
+    for it is told as what it seems to mean."""
     if waiting := waits_in_go(case, verdict):
         which = listed(
             [it for it, of in cell.parameters.items() if base_cell.parameters.get(it) != of]
         )
+        is_taken = "seems to be" if in_doubt else "is"
+        gain = "seem to gain" if in_doubt else "gain"
         return (
-            f"If that is one lock, it is nearly always taken, as {waiting:.1f} goroutines wait for "
-            f"it on the average: more {which} gain next to nothing."
+            f"If that is one lock, it {is_taken} nearly always taken, as {waiting:.1f} goroutines "
+            f"wait for it on the average: more {which} {gain} next to nothing."
         )
+    if in_doubt:
+        return ""
     held = lock_held(case, verdict)
     level = case.cell.level
     if held is None or held.low is None or level is None or 1 / held.low > level:
@@ -301,6 +314,8 @@ REASON_CHARS = 108
 _ASIDES = re.compile(r" \([^()]*\)(?=[,.;:]|$| and )")
 #: How many threads a kind has: of less use than how much of the CPUs it or the load used.
 _THREADS_OF_KIND = re.compile(r" in \d+ (?:threads|processes)(?=[,)])")
+#: How many CPUs somebody had: the parts add up to those that are used up.
+_PART_OF_CPUS = re.compile(r"[\d.]+ by ")
 _COST = re.compile(r", at [\d.]+ × the CPU time")
 _SHARE = re.compile(r"([\d.]+ %) of it ")
 #: What goes before what other processes did.
@@ -325,7 +340,8 @@ def reason(where: str, verdict: Verdict) -> str:
         said = said[: asides[-1].start()] + said[asides[-1].end() :]
     while len(said) > REASON_CHARS and ", " in said:
         head, _, clause = said.rpartition(", ")
-        if clause.startswith("or "):  # without it the rest would claim more than the evidence
+        # Without it the rest would claim more than the evidence.
+        if clause.startswith("or ") or _PART_OF_CPUS.match(clause):
             break
         said = head
     return said[:1].upper() + said[1:]

@@ -9,6 +9,7 @@ Buzen 1978): throughput is bounded by the station that is busy all the time.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from concurve.readings.under_load import under_load_ns
 from concurve.stats.moments import mean
 from concurve.wire.record import RoleRecord, ThreadRecord, TrialRecord
 from concurve.wire.report_channel import ATTENDANT
+from concurve.words import percent
 
 #: A thread that runs this share of the time is used up; the time includes its start and end.
 THREAD_USED_UP = 0.85
@@ -40,10 +42,10 @@ NAMED_MIN = 0.02
 
 
 class Station(NamedTuple):
-    """Threads of a kind: their number, the CPUs that they used together, and the share of the time
-    that the least busy one ran: if that one is used up, all are. ``ready`` is that share with its
-    waits for a CPU. Who spins in a loop that only waits has time left: that is in
-    ``cpus`` alone. ``queued`` is how many of them waited for a CPU, on the average.
+    """Threads of a kind: the number of those that worked, the CPUs that they used together, and the
+    share of the time that the least busy one ran: if that one is used up, all are. ``ready`` is
+    that share with its waits for a CPU. Who spins in a loop that only waits has time left: that is
+    in ``cpus`` alone. ``queued`` is how many of them waited for a CPU, on the average.
     ``are_processes``: each is of a process of its own."""
 
     name: str
@@ -83,7 +85,10 @@ class Limit(NamedTuple):
     """The resource that is used up: what that is as a cause, its name (of a quota none), and its
     words in the sentence. Threads that have no time left wait for a share of the CPUs, ``waits``.
     ``is_thread``: it is a thread, or each one of a kind. ``remedy`` says what to do where it is the
-    load, and what more clients do where it shares the CPUs; else empty."""
+    load, what more clients do where it shares the CPUs, and what more threads can gain there at
+    most; else empty. ``own_first``: of CPUs that
+    others had, the words that begin with the server, for where others turn out not to be the cause;
+    else empty."""
 
     cause: Cause
     name: str
@@ -91,6 +96,7 @@ class Limit(NamedTuple):
     waits: float = 0.0
     is_thread: bool = False
     remedy: str = ""
+    own_first: str = ""
 
 
 def serving_of(record: TrialRecord, server: str, clients: Sequence[str]) -> Serving | None:
@@ -176,15 +182,43 @@ def _of_server(used: Serving) -> Limit | None:
         many = "1 goroutine" if used.at_once == 1 else f"{used.at_once} goroutines"
         said = f"GOMAXPROCS lets {many} run at a time, and {used.in_go:.2f} CPUs of that are used"
         said = f"{said} (CPUs used: {who}, load {used.client:.2f})"
-        return Limit("cpu", GOMAXPROCS, said, is_thread=True)
+        return Limit("cpu", GOMAXPROCS, said, is_thread=True, remedy=_gain_of_more(used))
     for station in used.stations:
         if station.least >= THREAD_USED_UP:
             said = f"{_busy(station)} (CPUs used: {who}, load {used.client:.2f})"
-            return Limit("cpu", station.name, said, is_thread=True)
+            more = _gain_of_more(used)
+            return Limit("cpu", station.name, said, is_thread=True, remedy=more)
     if used.quota is not None and server >= CPUS_USED_UP * used.quota:
         said = f"the quota of the server's control group, {used.quota:.3g} CPU seconds a second"
         return Limit("quota", "", f"{said}, is used up ({who}, load {used.client:.2f})")
     return None
+
+
+#: More threads that could gain more than this may gain what they like, before the CPUs keep them.
+_GAIN_TOLD_MAX = 2.0
+
+
+def most_gain(server: float, client: float, cpus: int) -> float:
+    """By how much the rate can grow at most where a server and its load share ``cpus`` CPUs and
+    nobody else has them: each request takes the CPU time of both, as much as now. ``server`` and
+    ``client`` are the CPUs that they use; infinite where they use none."""
+    used = server + client
+    return max(1.0, cpus / used) if used > 0 else math.inf
+
+
+def _gain_of_more(used: Serving) -> str:
+    """What more threads of a server can gain at most that shares all its CPUs with its load; empty
+    where they do not share them, where a quota is less, and where that is no bound to speak of."""
+    are_shared = used.granted == used.client_granted == used.together
+    gain = most_gain(used.server, used.client, used.together)
+    if not are_shared or used.client < NAMED_MIN or gain >= _GAIN_TOLD_MAX:
+        return ""
+    if used.quota is not None or used.client_quota is not None:
+        return ""
+    return (
+        f"at this CPU time per request more of them can gain {gain:.2f}× at most: the load takes "
+        f"{percent(used.client / (used.server + used.client))} of it"
+    )
 
 
 def _of_load(used: Serving) -> Limit | None:
@@ -248,16 +282,31 @@ def _program_of(loads: Sequence[Station]) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
+#: Threads that wait for a CPU for a smaller share of the time would do little more with more CPUs.
+_QUEUED_MIN = 0.1
+
+
 def _without_time(used: Serving) -> Limit | None:
-    """Threads that have no time left, since they wait for one of the CPUs when they do not run."""
+    """Threads that have no time left, since they wait for one of the CPUs when they do not run.
+    Where they wait for more of the CPUs than was idle, these are what limits."""
     for station in used.stations:
         if station.ready >= THREAD_READY and station.least >= THREAD_READY_RUNS:
-            waits = 100 * (station.ready - station.least)
-            said = f"{_busy(station)} and waits for a CPU {waits:.0f} % of it"
+            waits = station.ready - station.least
+            said = f"{_busy(station)} and waits for a CPU {100 * waits:.0f} % of it"
             said = f"{said} (CPUs used: {_who(used.stations)}, load {used.client:.2f})"
-            part = station.threads * waits / 100 / used.together
-            return Limit("cpu", station.name, said, part, is_thread=True)
+            part = station.threads * waits / used.together
+            if waits >= _QUEUED_MIN and station.threads * waits > _idle(used):
+                return Limit("cpu", "CPUs", said, part, remedy=_QUEUE)
+            more = _gain_of_more(used)
+            return Limit("cpu", station.name, said, part, is_thread=True, remedy=more)
     return None
+
+
+def _idle(used: Serving) -> float:
+    """How many of the CPUs that a server may use nobody used, on the average."""
+    are_apart = used.together == used.granted + used.client_granted
+    theirs = used.server if are_apart else used.server + used.client
+    return max(0.0, (used.granted if are_apart else used.together) - theirs - used.others)
 
 
 #: Others that have a smaller share of the CPUs do not limit who uses up the rest.
@@ -266,20 +315,24 @@ _OTHERS_LIMIT_MIN = 0.15
 
 def _beside_others(used: Serving) -> Limit | None:
     """The CPUs, where server, load and others use them up together. What others use does not
-    matter where server and load do so by themselves."""
+    matter where server and load do so by themselves. Where others had enough of the CPUs, they are
+    the cause, and go first."""
     server, client, others = used.server, used.client, used.others
     # Theirs is counted over the whole trial, and may be more than server and load left them.
     others = min(others, max(0.0, used.together - server - client))
     if others < OTHERS_MIN or server + client + others < CPUS_USED_UP * used.together:
         return None
-    said = (
-        f"the {_cpus(used.together)} used up, by the server ({_who(used.stations)}), its load "
-        f"({client:.2f}) and processes outside the trial ({others:.2f})"
-    )
+    mine = f"{server:.2f} by the server ({_who(used.stations)})"
+    load = _program_of(used.loads)
+    its = f"{client:.2f} by its load{f' ({load})' if load else ''}"
+    theirs = f"{others:.2f} by others"
+    are = f"the {_cpus(used.together)} used up"
+    by_cpus = Limit("cpu", "CPUs", f"{are}: {mine}, {its} and {theirs}")
     # With what fewer others had, server and load would do little more.
     if others < _OTHERS_LIMIT_MIN * used.together:
-        return Limit("cpu", "CPUs", said)
-    return Limit("contamination", "", said)
+        return by_cpus
+    own_first, words = by_cpus.words, f"{are}: {theirs}, {mine} and {its}"
+    return Limit("contamination", "", words, own_first=own_first)
 
 
 def used_words(trials: Sequence[Serving]) -> str:
@@ -365,9 +418,17 @@ def _stations(role: RoleRecord, time: _Time, working: bool = False) -> tuple[Sta
             for share, thread in zip(ran, each, strict=True)
         ]
         queued = waited * sum(thread.usage.run_queue_ns or 0 for thread in each)
-        apart = len({thread.pid for thread in each}) == len(each) > 1
-        found.append(Station(name, len(each), cpus, min(ran), min(ready), queued, apart))
+        counted = _counted(each)
+        apart = len({thread.pid for thread in counted}) == len(counted) > 1
+        found.append(Station(name, len(counted), cpus, min(ran), min(ready), queued, apart))
     return tuple(sorted(found, key=lambda station: -station.cpus))
+
+
+def _counted(threads: Sequence[ThreadRecord]) -> list[ThreadRecord]:
+    """The threads of a kind that count as so many: each used a tenth of an equal share of their CPU
+    time. The process that started the workers used less, however it was woken."""
+    least = ACTIVE_SHARE * sum(thread.usage.cpu_ns or 0 for thread in threads) / len(threads)
+    return [thread for thread in threads if (thread.usage.cpu_ns or 0) >= least]
 
 
 def _worked(thread: ThreadRecord, spins: float) -> float:
@@ -402,9 +463,15 @@ def _means(trials: Sequence[Sequence[Station]]) -> list[Station]:
         cpus = sum(station.cpus for station in each) / len(trials)
         least, ready = mean([s.least for s in each]), mean([s.ready for s in each])
         queued = sum(station.queued for station in each) / len(trials)
-        apart = all(station.are_processes for station in each)
-        found.append(Station(name, each[0].threads, cpus, least, ready, queued, apart))
+        threads = _usual([station.threads for station in each])
+        apart = all(it.are_processes for it in each if it.threads == threads)
+        found.append(Station(name, threads, cpus, least, ready, queued, apart))
     return sorted(found, key=lambda station: -station.cpus)
+
+
+def _usual(counts: Sequence[int]) -> int:
+    """The count of most trials; of two that are as frequent, the greater one."""
+    return max(counts, key=lambda count: (counts.count(count), count))
 
 
 def _who(stations: Sequence[Station]) -> str:

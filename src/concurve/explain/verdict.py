@@ -30,8 +30,8 @@ class Verdict(NamedTuple):
     for which they run, or wait for a CPU, is a part, too. ``is_loss``: the words say how wall time
     was lost, not where thread time went. ``is_uncounted``: the base uses the CPUs already, as the
     number of workers does not count what runs. ``remedy`` says what to do where the load is used
-    up. ``either_way``: of a verdict without a cause, the two things that the evidence cannot tell
-    apart, in words."""
+    up, or what more threads can gain at most. ``either_way``: of a verdict without a cause, the two
+    things that the evidence cannot tell apart, in words."""
 
     cause: Cause
     words: str

@@ -177,8 +177,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     limit: ``cause`` is then what they point to.
     ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
     what to do where the load is what is used up, or where the start and the end of the program are
-    a part of serial work, or what more clients do where it shares the CPUs that are used up: both
-    are empty where there is none. ``parts`` says
+    a part of serial work, or what more clients do, or more threads of a server can gain at
+    most, where it shares the CPUs: both are empty where there is none. ``parts`` says
     in a sentence which parts of a loss are known, where no cause is named. ``server_cpu`` is the
     CPU time of all threads of a loaded server per operation, in ns; ``None`` of what serves nobody.
     ``spent`` says in a sentence what an operation costs of it, and where most CPU time is spent;
