@@ -181,8 +181,8 @@ impl DatasetInDatabase {
         let make = format!("{} {}", self.command, self.dataset.options());
         let remedy = match &refusal {
             Refusal::Foreign(_) => Remedy::None,
-            Refusal::Different(_, found, _) => Remedy::Use {
-                there: format!("{} {found}", self.command),
+            Refusal::Different { usable, .. } => Remedy::Use {
+                there: format!("{} {usable}", self.command),
                 make,
             },
             _ => Remedy::Make(make),
