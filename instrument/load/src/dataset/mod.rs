@@ -63,7 +63,7 @@ pub enum DatasetError {
     #[error(transparent)]
     Admin(#[from] AdminError),
     #[error("{0}{1}")]
-    Refused(Refusal, Remedy),
+    Refused(Box<Refusal>, Remedy),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]
@@ -187,7 +187,7 @@ impl DatasetInDatabase {
             },
             _ => Remedy::Make(make),
         };
-        DatasetError::Refused(refusal, remedy)
+        DatasetError::Refused(Box::new(refusal), remedy)
     }
 
     /// Creates the data, and replaces data that this program has created; refuses to replace
