@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from concurve.definition.load_commands import OF_LOAD, load_commands_before
-from concurve.definition.study import Study
+from concurve.definition.study import Study, choose_work
 from concurve.definition.study_file import parse_study
 from concurve.definition.study_line import sweep_study
 from concurve.errors import StudyError
@@ -86,6 +86,20 @@ def test_a_load_of_a_study_file_has_its_own_placeholders_too() -> None:
         arguments = ["redis://h:1", "--sessions", "{clients}", "--command", "GET {key}"]
     """
     assert "--command GET {key}" in sent_by(parse_study(text, 2, "s.toml"))[0]
+
+
+@pytest.mark.parametrize("given", ["--rate={rate}", "--rate {rate}", "--rate {rate}%"])
+def test_the_rate_that_a_load_is_asked_for_is_a_condition(given: str) -> None:
+    """No rate is recommended: the answer is the figure at each."""
+    words = ("concurve", "load", "redis://h:1", *given.split())
+    levels = (("rate", "11000,22000"),)
+    study = sweep_study(words, levels, 2, primary="service_ns_p99:lower")
+    assert (study.conditions, choose_work(study)) == (("rate",), None)
+    assert sweep_study(words, levels, 2, conditions=["none"]).conditions == ()
+    other = sweep_study(("./mine", *given.split()), levels, 2)
+    assert other.conditions == (), "of another program it may be chosen"
+    both = sweep_study((*words, "--sessions", "{clients}"), (*levels, ("clients", "1,8")), 2)
+    assert (both.conditions, choose_work(both)) == (("rate",), "clients")
 
 
 @pytest.mark.real
