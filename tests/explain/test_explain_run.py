@@ -443,6 +443,38 @@ def test_the_role_is_named_and_a_server_that_did_not_answer_is_doubted(store: St
     assert found.cells[0].trials and "is it the process" not in found.cells[0].evidence
 
 
+@pytest.mark.parametrize("share", [1.0, 0.93, None])
+def test_nothing_limits_a_load_that_keeps_its_rate(store: Store, share: float | None) -> None:
+    """A server that waits for the next request of a schedule does not wait for a load that could
+    ask for more: the rate was asked for. That it is not kept has a cause, as in a closed loop."""
+
+    def make(threads: int) -> TrialRecord:
+        server = role([thread(0.08 * threads, poll=1 - 0.08 * threads)], None, phase=True)
+        load = role([thread(0.05 * threads, name="load")], 1000.0 * threads, "load", phase=True)
+        if share is not None:
+            kept = IndicatorLine("rate_asked_share", share if threads == 4 else 1.0)
+            load = msgspec.structs.replace(load, indicators=(*load.indicators, kept))
+        return record(server, load)
+
+    roles = (
+        Role(name="target", command=("true", "{threads}"), end="serve"),
+        Role(name="load", command=("true",), purpose="load"),
+    )
+    last = explained(store, make, roles=roles).cells[-1]
+    said = line_of(last).text
+    if share == 1.0:
+        assert last.cause == "none" and not last.is_not_found and last.runner_up is None
+        assert last.evidence.startswith(
+            "With threads=4 nothing limits it at the asked rate, which the load kept. "
+        )
+        assert "the server used 0.32 CPUs" in last.evidence, last.evidence
+        assert said.startswith("nothing at the asked rate, which the load kept. "), said
+        assert "the server used 0.32 CPUs" in said
+    else:
+        assert not last.keeps_rate and "asked rate" not in f"{last.evidence} {said}"
+        assert "client" in last.evidence, last.evidence
+
+
 @pytest.mark.parametrize("marks", [False, True])
 def test_a_server_whose_load_marks_no_phase_is_said_to_hold_its_idle_time(
     store: Store, marks: bool

@@ -439,6 +439,31 @@ def test_a_load_that_is_asked_for_a_rate_shows_it_and_both_latencies() -> None:
     assert closed.names_in_order()[1:4] == [*names[:2], "speedup"]
 
 
+@pytest.mark.parametrize("least", [0.8, 0.995])
+def test_a_rate_that_was_not_kept_is_told_beside_the_primary_figure(least: float) -> None:
+    """In the narrowest terminal, and before what was asked for by name: the latency at a rate that
+    was not kept is that of what waited."""
+    found = samples.thread_scaling()
+    figure = found.cells[0].indicators["wall_seconds"]
+    share = msgspec.structs.replace(figure, low=None, high=None, unit="")
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            indicators={
+                **cell.indicators,
+                "load.latency_ns_p99": figure,
+                "load.rate_asked_share": msgspec.structs.replace(share, value=value),
+            },
+        )
+        for cell, value in zip(found.cells, [least] + [1.0] * len(found.cells), strict=False)
+    )
+    paced = msgspec.structs.replace(found, cells=cells, asked=("load.latency_ns_p99",))
+    heading = " ".join(line.plain for line in terminal.lines(brief(paced), 56)[:14])
+    heading = heading.partition("not shown")[0]
+    assert ("load.rate_asked_share" in heading) == (least == 0.8), heading
+    assert "wall time" in heading
+
+
 def test_a_trial_in_doubt_names_its_host_where_there_are_several() -> None:
     def reject(detail: str) -> Reject:
         return Reject(

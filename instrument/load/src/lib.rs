@@ -180,7 +180,7 @@ fn measure(
     };
     let rest = match (arguments.json, &verified) {
         (true, held) => print_json(&json::figures(plan, &figures, held.as_ref())),
-        (false, Some(held)) => print(&text::verified(held)),
+        (false, Some(held)) => print(&text::verified(held, Some(&figures))),
         (false, None) => Ok(()),
     };
     failures.note(table.and(rest));
@@ -264,7 +264,7 @@ fn verify_only(
         report::verified(&verified, reporter)?;
         match arguments.json {
             true => print_json(&json::verified(&verified))?,
-            false => print(&text::verified(&verified))?,
+            false => print(&text::verified(&verified, None))?,
         }
     }
     Ok(())

@@ -44,7 +44,7 @@ pub fn read() -> Result<Vec<CoreSpeed>, String> {
     let mut asked = vec![allowed[0], allowed[allowed.len() - 1]];
     asked.dedup();
     asked.truncate(CPUS);
-    let found = asked.into_iter().map(|cpu| speed_of(cpu)).collect();
+    let found = asked.into_iter().map(speed_of).collect();
     let back = control::set_affinity(CALLER, &allowed).map_err(|error| error.to_string());
     back.and(found)
 }

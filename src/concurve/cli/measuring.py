@@ -16,6 +16,7 @@ from concurve.cli.showing import note, show_run
 from concurve.cli.streams import with_store
 from concurve.definition.hiding import check_marked, hidden
 from concurve.definition.inventory import Inventory, used_hosts
+from concurve.definition.load_commands import load_commands_before
 from concurve.definition.placing import placed_on
 from concurve.definition.study import Study, with_java
 from concurve.definition.study_check import with_rules
@@ -177,7 +178,8 @@ def notes_before(study: Study, effort: str, again: str, *, is_silent: bool) -> l
     measures it, ``is_silent`` as in :func:`measure_study`."""
     undirected = undirected_before(study, effort, is_sweep=is_of_sweep(study, again))
     conditions = conditions_before(study, effort) if is_silent else ""
-    return [text for text in (undirected, conditions, wrapper_before(study)) if text]
+    found = (undirected, conditions, wrapper_before(study), load_commands_before(study))
+    return [text for text in found if text]
 
 
 def cpus_of_target(

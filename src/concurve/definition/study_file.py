@@ -10,6 +10,7 @@ import msgspec
 from concurve.definition import study as domain
 from concurve.definition.claim_kinds import check_claims
 from concurve.definition.extending import resolved_tables
+from concurve.definition.load_commands import with_load_commands
 from concurve.definition.origins import Origins
 from concurve.definition.published import PublishedFigure, load_published
 from concurve.definition.study_check import check
@@ -69,7 +70,7 @@ def parse_study(text: str, cpus: int, where: str) -> domain.Study:
     """
     tables, origins = resolved_tables(text, where)
     file = to_type(tables, origins.at, File, KEYS, "docs/studies.md")
-    study = to_study(file, cpus, origins)
+    study = with_load_commands(to_study(file, cpus, origins))
     if file.protocol.conditions is None:
         study = with_conditions(study)
     check(study, origins)

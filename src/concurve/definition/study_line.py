@@ -19,6 +19,7 @@ from concurve.definition.extracting import (
 )
 from concurve.definition.indicators_meant import is_load, known_before, names_meant, rate_of_load
 from concurve.definition.levels import levels_meant, parse_levels
+from concurve.definition.load_commands import with_load_commands
 from concurve.definition.measured import MEASURED
 from concurve.definition.origins import COMMAND_LINE, Origins
 from concurve.definition.starters import started
@@ -121,6 +122,7 @@ def sweep_study(
         target=target,
         base=parse_base(base, {factor.name: factor.levels for factor in factors}),
     )
+    study = with_load_commands(study)
     roles = roles_of(study, work, conditions, cpus)
     counted = roles.work if roles.work or work == NONE else None
     study = msgspec.structs.replace(study, work=counted, conditions=roles.conditions)

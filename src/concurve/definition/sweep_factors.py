@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from concurve.definition.levels import ranges_meant
+from concurve.definition.load_commands import asked_rates
 from concurve.definition.study import (
     WORK_NAMES,
     Factor,
@@ -89,26 +90,29 @@ def roles_of(study: Study, work: str | None, conditions: Sequence[str], cpus: in
     chosen = _work(study, cpus) if work is None else "" if work == NONE else work
     if conditions:
         return Roles(chosen, tuple(name for name in conditions if name != NONE))
-    return Roles(chosen, _met(study, study.factors, chosen) if chosen else ())
+    return Roles(chosen, _met(study, chosen))
 
 
-def _met(study: Study, factors: Sequence[Factor], work: str) -> tuple[str, ...]:
-    """The factors beside that which counts workers whose levels are likely met and not chosen."""
+def _met(study: Study, work: str) -> tuple[str, ...]:
+    """The factors whose levels are likely met and not chosen: the rate that a load is asked for,
+    and those beside that which counts workers, if one does."""
+    rates = asked_rates(study)
     return tuple(
         factor.name
-        for factor in factors
-        if factor.name not in (work, *study.base) and not _is_control(study, factor.name)
+        for factor in study.factors
+        if factor.name not in (work, *study.base)
+        and (factor.name in rates or (work and not _is_control(study, factor.name)))
     )
 
 
 def with_conditions(study: Study) -> Study:
     """The study of a file that says nothing of conditions, with those that a sweep of the same
-    factors would have. None where no level of what counts workers is chosen."""
+    factors would have. Where no level of what counts workers is chosen, these are asked rates."""
     work = choose_work(study)
     varied = [factor.name for factor in study.factors if len(factor.levels) > 1]
-    if work not in varied:
-        return study
-    return msgspec.structs.replace(study, conditions=_met(study, study.factors, work))
+    return msgspec.structs.replace(
+        study, conditions=_met(study, work if work is not None and work in varied else "")
+    )
 
 
 def conditions_before(study: Study, effort: str) -> str:

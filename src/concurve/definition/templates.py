@@ -36,6 +36,14 @@ def render(text: str, values: Mapping[str, Value]) -> str:
     )
 
 
+def escape(text: str, names: Iterable[str]) -> str:
+    """The text with the placeholders of these names literal: ``{n}`` becomes ``{{n}}``."""
+    literal = set(names)
+    return _PLACEHOLDER.sub(
+        lambda match: "{" + match[0] + "}" if match[2] in literal else match[0], text
+    )
+
+
 def is_whole(text: str) -> bool:
     """Whether a text is one placeholder and nothing else."""
     match = _PLACEHOLDER.fullmatch(text)

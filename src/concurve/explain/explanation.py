@@ -40,6 +40,7 @@ from concurve.explain.sentences import (
     loss_told,
     of_start_and_end,
     parts_without_cause,
+    rate_kept,
     reason,
     sentence,
     spent,
@@ -384,6 +385,11 @@ def _cell(
     weight = weigh(case, verdict)
     greater = greater_without_cause(weight)
     evidence = sentence(cell, base_cell, own, base, verdict, _varying(findings), greater)
+    # A server that waits for the next request of a schedule waits for no load that is used up.
+    keeps_rate = cell.keeps_rate and verdict.cause in ("client", "none")
+    if keeps_rate:
+        verdict, weight = Verdict("none", ""), Weight()
+        evidence = rate_kept(cell, own, _varying(findings))
     sampled = [account.sites for account in own.accounts]
     sites = sites_of(sampled, (account.names for account in own.accounts))
     doubt = _doubt(cell, base_cell, findings)
@@ -392,7 +398,7 @@ def _cell(
     is_confirmed = alone is not None and (alone.cause, alone.limit) == said
     shown = _shown(own, base, verdict)
     # Other processes are a cause that a quiet machine would not show: it is the doubt itself.
-    is_sure = is_confirmed or bool(shown) or verdict.cause == "contamination"
+    is_sure = is_confirmed or bool(shown) or verdict.cause == "contamination" or keeps_rate
     is_withheld = bool(doubt) and not is_sure
     if doubt and is_confirmed:
         evidence = f"{evidence} The quiet trials alone say the same; {doubt}."
@@ -420,6 +426,7 @@ def _cell(
         excess=_excesses(own, base) if base is not None else {},
         threads=own.threads,
         trials=own.trials,
+        keeps_rate=keeps_rate,
         missing=_missing(own),
         share=weight.share,
         share_parts=weight.parts,
@@ -447,7 +454,9 @@ def _cell(
         or (
             "" if is_withheld else lock_allows(base_cell, cell, case, verdict, in_doubt=bool(doubt))
         ),
-        parts=_parts(own, base, verdict, is_compared=is_compared) if not is_withheld else "",
+        parts=""
+        if is_withheld or keeps_rate
+        else _parts(own, base, verdict, is_compared=is_compared),
     )
 
 

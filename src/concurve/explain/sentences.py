@@ -13,7 +13,7 @@ from concurve.explain.hot import most_spent
 from concurve.explain.lock_ceiling import lock_held, share_measured, waits_in_go
 from concurve.explain.losses import Loss, known_parts, loss_of, seeming_part, undivided_loss
 from concurve.explain.room import cpus_at_once, taken_by_strangers
-from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Case, Verdict
+from concurve.explain.verdict import EXPLAINS, WHOLE_SHARE, Case, Verdict, mixture
 from concurve.explain.weights import MAIN_MIN
 from concurve.findings.cells import CellFindings
 from concurve.findings.confirmation import Confirmation
@@ -85,6 +85,18 @@ def sentence(
     times = f"{ratio:.2f}" if ratio < 1.95 else f"{ratio:.1f}"
     said = f"{start} takes {times} × the thread time of {_named(base_cell, cell)}: {verdict.words}"
     return f"{said}{_ending(own, base, loss, verdict)}."
+
+
+def rate_kept(cell: CellFindings, own: Breakdown, varying: tuple[str, ...]) -> str:
+    """That nothing limits a cell whose load kept the rate that it was asked for, and how much CPU
+    time the server used, or where the thread time goes where that is not known."""
+    where = _setting({name: cell.parameters[name] for name in varying})
+    begun = f"With {where} nothing" if where else "Nothing"
+    takes = f"an operation takes {_time(own.mean('total'))} of thread time: {mixture(own)}"
+    said = own.used or takes
+    return (
+        f"{begun} limits it at the asked rate, which the load kept. {said[:1].upper()}{said[1:]}."
+    )
 
 
 #: An efficiency whose interval begins above this is more than the ideal.

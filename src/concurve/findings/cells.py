@@ -15,6 +15,11 @@ from concurve.terms import GIVEN_UP, Level
 CellStatus = Literal["ok", "partial", "skipped", "pending"]
 
 
+#: The part of the rate that a load was asked for which it had, and from which part on it was kept.
+RATE_SHARE = re.compile(r"(?:\b|_)rate_asked_share$")
+RATE_KEPT_MIN = 0.99
+
+
 class TwoLevels(msgspec.Struct, frozen=True, kw_only=True):
     """The trials of a cell are at two levels of its primary indicator: the median of each, and how
     many trials it has. ``clear``: there is a gap between them that a tail would not have; without
@@ -106,6 +111,18 @@ class CellFindings(msgspec.Struct, frozen=True, kw_only=True):
         """Do the figures say what the setting does? Those of a cell that was skipped are of the
         trials until it broke off, those of a load that failed are of its errors."""
         return self.status != "skipped" and not self.load_failed
+
+    @property
+    def rate_share(self) -> float | None:
+        """The least part of the rate asked for that one of its loads had; ``None`` where none was
+        asked for one."""
+        found = [it.value for name, it in self.indicators.items() if RATE_SHARE.search(name)]
+        return min(found, default=None)
+
+    @property
+    def keeps_rate(self) -> bool:
+        """Did its loads keep the rate that they were asked for? Then nothing limits it there."""
+        return self.rate_share is not None and self.rate_share >= RATE_KEPT_MIN
 
     @property
     def has_failed(self) -> bool:

@@ -175,6 +175,8 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     says how much CPU time a server and its load used, where nothing is named. ``few`` says how
     many trials it and its base have, and how many are enough, where these are too few to name a
     limit: ``cause`` is then what they point to.
+    ``keeps_rate``: its load kept the rate that it was asked for, so that it waits for no more than
+    its next request: nothing limits it at that rate, and ``cause`` is ``none``.
     ``reason`` is why the cause is named, as a short sentence without its full stop, and ``remedy``
     what to do where the load is what is used up, or where the start and the end of the program are
     a part of serial work, or what more clients do, or more threads of a server can gain at
@@ -202,6 +204,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
     excess: dict[str, Estimate] = {}
     threads: int | None = None
     trials: int = 0
+    keeps_rate: bool = False
     missing: dict[str, str] = {}
     share: Estimate | None = None
     share_parts: tuple[str, ...] = ()
@@ -257,7 +260,7 @@ class CellExplanation(msgspec.Struct, frozen=True, kw_only=True):
         """Does it lose against its base, or may it, and no cause was found? Of a base cell there is
         nothing to explain."""
         is_compared = bool(self.trials) and self.base is not None
-        is_lost = not (self.has_no_loss or self.loses_nothing)
+        is_lost = not (self.has_no_loss or self.loses_nothing or self.keeps_rate)
         return self.cause == "none" and is_compared and is_lost
 
     @property

@@ -12,7 +12,7 @@ import msgspec
 
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding, Withheld
-from concurve.findings.cells import CellFindings, Dot, Reject
+from concurve.findings.cells import RATE_SHARE, CellFindings, Dot, Reject
 from concurve.findings.claims import AssumedRatio, ClaimFinding, Deciding, Dependence
 from concurve.findings.explanation import Explanation
 from concurve.findings.published import PublishedTable
@@ -50,9 +50,6 @@ def _is_one_value(figure: Estimate) -> bool:
     """Did all trials of a cell have this value, none in doubt?"""
     return figure.low == figure.high == figure.value and not figure.in_doubt
 
-
-#: The part of the rate that a load was asked for which it had.
-_KEPT = re.compile(r"(?:\b|_)rate_asked_share$")
 
 #: The figure of a copy of a role, ``load-1.operations``.
 _COPY = re.compile(r"(.+)-\d+\.(.+)")
@@ -254,7 +251,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         first = first[: 1 if any(name in asked for name in first) else 2]
         if self.is_paced:
             # Was the rate kept that was asked for, and how long did requests take at it?
-            first = [*(name for name in present if _KEPT.search(name)), *first]
+            first = [*(name for name in present if RATE_SHARE.search(name)), *first]
         wanted = (self.ranked, *first, "speedup", *asked, *latencies, *machine, *others)
         return [name for name in dict.fromkeys((*wanted, *present)) if name in present]
 
@@ -272,7 +269,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         and its speed-up says little."""
         measured = [cell for cell in self.cells if cell.indicators]
         return bool(measured) and all(
-            any(_KEPT.search(name) for name in cell.indicators) for cell in measured
+            any(RATE_SHARE.search(name) for name in cell.indicators) for cell in measured
         )
 
     def _is_constant(self, name: str) -> bool:

@@ -51,6 +51,13 @@ pub trait Dataset: Debug + Send + Sync {
     /// Whether a workload that needs this dataset can use the one that these metadata describe.
     fn is_served_by(&self, metadata: &[i64]) -> bool;
 
+    /// The options that use the data that these metadata describe: with the workload that they were made
+    /// for, or with the one that needs this dataset, if data of that size serve it. `None` if this version
+    /// does not know them.
+    fn options_for(&self, metadata: &[i64]) -> Option<String> {
+        self.described_by(metadata).map(|it| it.options())
+    }
+
     /// Drops all data that this program has created, complete or not.
     fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send>;
 

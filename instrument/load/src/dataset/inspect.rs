@@ -33,8 +33,14 @@ pub enum Refusal {
     OtherFormat(&'static str, i64),
     #[error("the data ({0}) is incomplete: --init makes it anew")]
     Incomplete(&'static str),
-    #[error("the data ({0}) is for {1}, and not for {2}")]
-    Different(&'static str, String, String),
+    #[error("the data ({location}) is for {found}, and not for {needed}")]
+    Different {
+        location: &'static str,
+        found: String,
+        needed: String,
+        /// The options that use it.
+        usable: String,
+    },
 }
 
 impl Found {
@@ -78,10 +84,12 @@ impl Found {
             Self::Made(metadata) => match needed.described_by(&metadata) {
                 None => Err(Refusal::Incomplete(location)),
                 Some(found) if needed.is_served_by(&metadata) => Ok(found),
-                Some(found) => {
-                    let (found, needed) = (found.options(), needed.options());
-                    Err(Refusal::Different(location, found, needed))
-                }
+                Some(found) => Err(Refusal::Different {
+                    location,
+                    found: found.options(),
+                    needed: needed.options(),
+                    usable: needed.options_for(&metadata).unwrap_or_default(),
+                }),
             },
             Self::Nothing => Err(Refusal::Missing(location, needed.options())),
             Self::Foreign => Err(Refusal::Foreign(location)),

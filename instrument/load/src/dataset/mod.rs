@@ -63,7 +63,7 @@ pub enum DatasetError {
     #[error(transparent)]
     Admin(#[from] AdminError),
     #[error("{0}{1}")]
-    Refused(Refusal, Remedy),
+    Refused(Box<Refusal>, Remedy),
     #[error(transparent)]
     Ledger(#[from] LedgerError),
     #[error(transparent)]
@@ -181,13 +181,13 @@ impl DatasetInDatabase {
         let make = format!("{} {}", self.command, self.dataset.options());
         let remedy = match &refusal {
             Refusal::Foreign(_) => Remedy::None,
-            Refusal::Different(_, found, _) => Remedy::Use {
-                there: format!("{} {found}", self.command),
+            Refusal::Different { usable, .. } => Remedy::Use {
+                there: format!("{} {usable}", self.command),
                 make,
             },
             _ => Remedy::Make(make),
         };
-        DatasetError::Refused(refusal, remedy)
+        DatasetError::Refused(Box::new(refusal), remedy)
     }
 
     /// Creates the data, and replaces data that this program has created; refuses to replace

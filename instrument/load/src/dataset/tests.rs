@@ -155,6 +155,30 @@ fn missing_incomplete_or_different_data_is_refused_with_a_remedy() {
     assert!(text.contains(other), "{text}");
 }
 
+/// The remedy of a load on data of another size or workload keeps the workload that was asked for, if
+/// that can use them: one that reads does not become one that writes.
+#[test]
+fn the_remedy_uses_the_data_by_the_workload_that_was_asked_for() {
+    let used = |asked: Profile, made_for: Profile| {
+        let needed = bank(data(asked, 64, 1));
+        let found = Found::at(&mut made(data(made_for, 2, 1)), &needed).unwrap();
+        match found.expect(&needed) {
+            Err(Refusal::Different { usable, .. }) => usable,
+            other => panic!("{other:?}"),
+        }
+    };
+    for (asked, made_for, workload) in [
+        (Profile::Read, Profile::Like, "read"),
+        (Profile::Read, Profile::Read, "read"),
+        (Profile::Like, Profile::Like, "tpcb-like"),
+        (Profile::Update, Profile::Like, "tpcb-like"),
+        (Profile::Like, Profile::Read, "read"),
+    ] {
+        let options = format!("--workload {workload} --scale 2 --files 1");
+        assert_eq!(used(asked, made_for), options, "{asked:?} on {made_for:?}");
+    }
+}
+
 #[test]
 fn branches_may_have_fewer_accounts() {
     let small = BankData {

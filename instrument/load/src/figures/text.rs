@@ -37,14 +37,37 @@ pub fn table(plan: &Plan, figures: &Figures) -> String {
     text
 }
 
-/// The line that says that the data was verified.
-pub fn verified(verified: &Verified) -> String {
+/// The lines that say that the data was verified. After a load they say which transactions its figures do
+/// not count: those of its warm-up, and those that were under way at its end.
+pub fn verified(verified: &Verified, load: Option<&Figures>) -> String {
     let checks = count(verified.checks as f64);
     let found = match verified.found {
-        Some(found) => format!(", and {} transactions are found", count(found as f64)),
+        Some(found) => format!(
+            ", and {} transactions are found{}",
+            count(found as f64),
+            load.map_or(String::new(), |it| parts(found, it))
+        ),
         None => String::new(),
     };
     format!("{:<NAME_WIDTH$}{checks} checks hold{found}\n", "verified")
+}
+
+/// How many of the transactions that are found were answered in the measured time, where others are found.
+fn parts(found: i64, load: &Figures) -> String {
+    let measured = load.total.ok as i64;
+    let unanswered = match load.all.in_doubt {
+        0 => "",
+        _ => ", or without an answer",
+    };
+    match found - measured {
+        0 => String::new(),
+        others => format!(
+            ":\n{:NAME_WIDTH$}{} answered in the measured time and {} before or after it{unanswered}",
+            "",
+            count(measured as f64),
+            count(others as f64)
+        ),
+    }
 }
 
 /// A row for all, and one for each kind of transaction if there are several.

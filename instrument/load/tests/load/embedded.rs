@@ -113,6 +113,16 @@ fn warm_ups_and_schedules_are_as_with_servers() {
             "measure end",
         ];
         assert_eq!(ended.edges(), edges);
+        let others = ended.indicator("acknowledged") - 60.0;
+        let parts = format!(
+            "found:\n             60 answered in the measured time and {others} before or after it\n"
+        );
+        let said = ended.stdout().replace(',', "");
+        assert!(said.contains(&parts), "{parts}: {said}");
+
+        let arguments = "--workload update --sessions 3 --transactions 60 --verify";
+        let said = run(engine, &folder, arguments).ok().stdout();
+        assert!(said.contains(" 60 transactions are found\n"), "{said}");
 
         let arguments = "--workload update --sessions 3 --rate 2000 --transactions 60";
         let ended = run(engine, &folder, arguments).ok();

@@ -455,6 +455,19 @@ fn other_names_of_options_stand_in_the_help() {
     assert!(said.contains("[alias: --clients]"), "{said}");
 }
 
+/// Clap makes a line break of the text `{n}` in a help.
+#[test]
+fn the_help_names_each_placeholder_as_it_is_typed() {
+    for option in ["-h", "--help"] {
+        let done = Command::new(PROGRAM).arg(option).output().unwrap();
+        let said = String::from_utf8(done.stdout).unwrap();
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let said = words.join(" ");
+        let expected = "{key} is key: and 12 digits, {n} its number alone (GET user:{n}; {n:8}: 8 digits at least)";
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 #[test]
 fn an_open_loop_that_is_kept_has_the_rate_asked_for() {
     let server = Server::start(ok);

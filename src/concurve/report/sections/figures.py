@@ -15,7 +15,7 @@ import msgspec
 
 from concurve import words
 from concurve.estimate import Estimate
-from concurve.findings.cells import CellFindings
+from concurve.findings.cells import RATE_KEPT_MIN, RATE_SHARE, CellFindings
 from concurve.findings.run import Findings, Report, is_latency
 from concurve.report import format as fmt
 from concurve.report.document import (
@@ -470,7 +470,9 @@ def _indicators(findings: Findings) -> list[Column]:
     asked = [name for name in names[1:] if name in findings.asked_by_name][:1]
     # So does a figure of which an answer or a warning says how it differs: it is looked for.
     told = {name for name in names if _is_told(findings, name)}
-    longest_first = [names[0], *asked, longest] if names else []
+    # At a rate that was not kept a latency is that of what waited, so which part was stays with it.
+    missed = [name for name in names if RATE_SHARE.search(name) and _is_missed(findings, name)][:1]
+    longest_first = [names[0], *missed, *asked, longest] if names else []
     worth = sorted(
         names,
         key=lambda name: (
@@ -510,6 +512,12 @@ def _percentiles(names: Sequence[str]) -> dict[str, str]:
     }
     several = Counter(found.values())
     return {name: percentile for name, percentile in found.items() if several[percentile] == 1}
+
+
+def _is_missed(findings: Findings, share: str) -> bool:
+    """Was the rate that a load was asked for not kept in a cell, by this share of it?"""
+    figures = (cell.indicators.get(share) for cell in findings.cells)
+    return any(figure is not None and figure.value < RATE_KEPT_MIN for figure in figures)
 
 
 def _is_told(findings: Findings, name: str) -> bool:

@@ -93,6 +93,7 @@ _NAMED = _LIMITS.keys() - {"none", "in doubt"}
 #: The resources that these name already. Others are names of threads, which may be any word.
 _RESOURCES = {"cpu": CPUS, "client": "load"}
 
+_NOTHING_AT_RATE = "nothing at the asked rate, which the load kept."
 _NOTHING_YET = "nothing yet. Hardly any speed-up is lost."
 _TOO_LITTLE_ASKED = "Too few requests at once, or locks inside the server."
 
@@ -186,7 +187,8 @@ def _limit_in(room: Room, findings: Findings, limit: Limit) -> Paragraph | None:
     """What limits a cell, in the words that there is room for; ``None`` where nothing is to be said
     of it."""
     cell = limit.cell
-    if cell.cause == "none" and cell.base is None and cell.trials and not cell.used:
+    is_alone = cell.base is None and not cell.keeps_rate
+    if cell.cause == "none" and is_alone and cell.trials and not cell.used:
         return None  # nothing to compare it with, and nothing else to say
     if cell.cause == "in doubt" and _compares_names(findings):
         return None  # which version is faster was asked, and a warning tells of the doubt
@@ -327,6 +329,7 @@ def _limit_of(limit: Limit) -> Paragraph:
         _beyond(limit),
     )
     lead = "Nothing yet." if cell.loses_nothing or limit.is_full else _causes(cell)
+    lead = "Nothing at the asked rate." if cell.keeps_rate else lead
     lead = _cause(cell) if cell.is_at_ceiling else lead
     return Paragraph(" ".join(filter(None, told)), lead=f"{where}{lead}")
 
@@ -381,7 +384,9 @@ def _not_found(limit: Limit, stops: dict[str, Level] | None) -> str:
     if not cell.trials:
         return f"it cannot be said: {after}"
     used = f" {cell.used[:1].upper()}{cell.used[1:]}." if cell.used else ""
-    if cell.loses_nothing or limit.is_full:
+    if cell.keeps_rate:
+        text = f"{_NOTHING_AT_RATE}{used}"
+    elif cell.loses_nothing or limit.is_full:
         text = f"{_NOTHING_YET}{used}"
     elif not cell.has_no_loss:
         known = f" {cell.parts}" if cell.parts else ""

@@ -65,6 +65,16 @@ impl Dataset for Bank {
         data(metadata).is_some_and(|it| it.serves(&self.data))
     }
 
+    fn options_for(&self, metadata: &[i64]) -> Option<String> {
+        let found = data(metadata)?;
+        let asked = BankData {
+            profile: self.data.profile,
+            ..found
+        };
+        let data = if found.serves(&asked) { asked } else { found };
+        Some(Self { data, ..*self }.options())
+    }
+
     fn drop_all(&self) -> Box<dyn Iterator<Item = String> + Send> {
         self.dialect.drop_all()
     }
