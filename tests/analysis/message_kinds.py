@@ -431,6 +431,23 @@ def _imprecise() -> Said:
     return made_run(Store(), float, cv=0.08, rules=rules, n=(1, 2))
 
 
+def _imprecise_beside(*doubted: int) -> Said:
+    rules = Rules(repeats_min=5, repeats_max=8, precision=0.02, redo_max=0, redo_share=0.0)
+
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if int(spec.roles[0].argv[1]) in doubted else 0
+
+    return made_run(Store(), float, cv=0.08, rules=rules, steal=taken, n=(1, 2, 3, 4))
+
+
+kind("imprecise-beside-cells-in-doubt", "2 of the 2 cells that are not in doubt missed the")(
+    lambda: _imprecise_beside(1, 2)
+)
+kind("imprecise-the-only-cell-not-in-doubt", "The only cell that is not in doubt missed the")(
+    lambda: _imprecise_beside(1, 2, 3)
+)
+
+
 @kind("faster-than-the-base", "mode=b is faster than mode=a in all")
 def _base() -> Said:
     return made_run(

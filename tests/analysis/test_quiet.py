@@ -35,7 +35,7 @@ from concurve.terms import Waiting
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import line_of
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import figures_alone
+from tests.helpers.made import figures_alone, made_run
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
 
@@ -132,6 +132,35 @@ def test_trials_in_doubt_are_counted_once_and_do_not_contradict_the_answer() -> 
     assert "25 of 48 trials are in doubt because the hypervisor took CPU time. They leave" in said
     assert said.count(" in doubt because ") == 1
     assert "no median by much" not in said
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "which"),
+    [
+        ({"2": 20}, "leave threads=2 in doubt"),
+        ({"1": 20, "2": 22}, "leave threads=1 and 2 in doubt"),
+        ({"1": 20, "2": 20, "4": 20}, "leave threads=1, 2 and 4 in doubt"),
+        (
+            {"1": 20, "2": 20, "4": 23, "5": 22, "6": 21},
+            "leave threads=4, 5, 6 and 2 other cells in doubt",
+        ),
+    ],
+)
+def test_up_to_three_cells_in_doubt_are_named(disturbed: dict[str, int], which: str) -> None:
+    """Of more, those with the most trials in doubt."""
+    report = run_with(disturbed, threads=(1, 2, 3, 4, 5, 6))
+    assert which in sentences(report, "warning")
+
+
+def test_cells_of_several_factors_are_named_in_full() -> None:
+    rules = Rules(repeats_min=6, repeats_max=6, redo_max=0, redo_share=0.0)
+
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if spec.roles[0].argv[1] == "2" else 0
+
+    report = made_run(Store(), lambda n, size: 1.0, rules=rules, steal=taken,
+                      threads=(1, 2), size=(1, 2))  # fmt: skip
+    assert "leave threads=2 size=1 and threads=2 size=2 in doubt" in sentences(report, "warning")
 
 
 def test_too_few_quiet_trials_leave_a_doubt_in_the_table_and_withhold_what_rests_on_it() -> None:
