@@ -49,9 +49,11 @@ def doubt_sentences(item: BestFinding, known: Estimate | None, again: str) -> st
     if not item.is_tentative:
         return f"{why} print(run) says more."
     pointed = _seeming(item, figure)
-    if item.disagreement is not None:
-        quiet, every = map(fmt.setting, (item.disagreement.quiet, item.disagreement.every))
-        pointed = f"The undisturbed trials point to {quiet}, all trials to {every}."
+    found = item.disagreement
+    if found is not None and found.is_told:
+        quiet, every = map(fmt.setting, (found.quiet, found.every))
+        trials = f", {found.trials} or more of each,"
+        pointed = f"The undisturbed trials{trials} point to {quiet}, not to {every} as all do."
     return " ".join(filter(None, (why, pointed, _among_undisturbed(item), again)))
 
 
