@@ -451,9 +451,9 @@ def test_few_undisturbed_trials_that_point_elsewhere_are_said_to_disagree_with_t
     assert re.fullmatch(
         r"No setting is recommended: the machine was not quiet\. The undisturbed trials, 3 or more "
         r"of each, point to threads=1, not to threads=4 as all trials do\. The undisturbed "
-        r"trials alone \(wall time\): threads=1 1\.2\d to 1\.\d\d s \(3 trials\), 2 1\.5\d to 1\.5\d s "
-        r"\(4\), 4 1\.6\d to 1\.6\d s \(3\): too few to decide\. Run again: --wait-quiet 5m; "
-        r"concurve doctor says why\.",
+        r"trials alone \(wall time\): threads=1 1\.2\d to 1\.\d\d s \(3 trials\), 2 1\.5\d to "
+        r"1\.5\d s \(4\), 4 1\.6\d to 1\.6\d s \(3\): too few to decide\. Run again: "
+        r"--wait-quiet 5m; concurve doctor says why\.",
         sentences(report, "answer"),
     ), sentences(report, "answer")
 

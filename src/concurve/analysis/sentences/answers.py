@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
@@ -110,6 +112,7 @@ def _of_group(
     """The greatest speed-up of a group, and the setting to use; where that is withheld, first why,
     then what the figures point to. ``is_said``: that nothing is recommended, and why."""
     said = []
+    best = None if best is None else _as_printed(best, gain, speed)
     if best is not None and (rest := _of_undisturbed(plan, best, speed, gain)):
         is_led = gain is not None and gain.is_gain and not gain.speedup.in_doubt
         is_led = is_led and _over_next(best, gain, speed) is None
@@ -138,6 +141,21 @@ def _of_group(
     if group and text.startswith("Not decided"):
         return f"With {group} it is not yet {text.removeprefix('Not ')}"
     return f"With {group}: {_uncapitalised(text)}" if group and text else text
+
+
+def _as_printed(item: BestFinding, gain: Greatest | None, speed: str) -> BestFinding:
+    """The finding as it is told beside the interval of a speed-up. It left the best set by a test
+    at another level than that of the interval, or in other trials: a base that the interval does
+    not tell from the setting is not told to be worse, but may be as good."""
+    if gain is None or _is_apart(item, speed) or not gain.speedup.holds(1.0):
+        return item
+    base = {name: gain.base.parameters[name] for name in item.factors}
+    if base not in item.behind or gain.cell.index == gain.base.index:
+        return item
+    behind = tuple(setting for setting in item.behind if setting != base)
+    # Beside a recommended one, what is said of the base is decided with the recommendation.
+    as_good = item.as_good if item.recommended is not None else (*item.as_good, base)
+    return msgspec.structs.replace(item, behind=behind, as_good=as_good)
 
 
 def _speedup(plan: Plan, gain: Greatest, best: BestFinding | None, speed: str) -> str:
@@ -192,7 +210,7 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     by = f" (by {item.label})" if item.indicator not in _TIMES or is_apart else ""
     is_told = gain is not None and (_is_led(item, gain, speed) or gain.is_gain) and not is_apart
     told = _told(plan, gain) if gain is not None and is_told else ""
-    worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
+    rest = _not_of_the_few(plan, item)
     is_first = item.first_is_alike
     settings = [item.first] if is_first else item.settings
     use = f"Use {_one_of(plan, item, settings, with_noun=not told)}{by}"
@@ -201,14 +219,24 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
         why = _not_shown(plan, item, is_apart)
         if item.used_up is not None and not is_apart:
             why = _full(plan, item, item.used_up)
-        use = f"{use}: {why}. {worse}."
+        use = f"{use}: {why}. {rest}."
     else:
-        use = f"{use}; {worse}."
+        use = f"{use}; {rest}."
     use = " ".join(filter(None, (use, _given_back(plan, item, speed), "" if is_first else apart)))
     after = ""
     if gain is not None and is_apart:
         after = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
     return " ".join(filter(None, (told, use, after, _decide(item))))
+
+
+def _not_of_the_few(plan: Plan, item: BestFinding) -> str:
+    """What is said of the settings that are none of the few: ``1 is worse``; ``1 may be as good, 8
+    is worse``, where a printed interval does not tell one of them."""
+    as_good = [it for it in item.as_good if it not in item.settings]
+    said = [f"{_named(plan, item, as_good)} may be as good"] if as_good else []
+    worse, number = _named(plan, item, item.behind), len(item.behind)
+    said += [f"{worse} {words.verb(number)} worse"] if worse else []
+    return ", ".join(said)
 
 
 def _told(plan: Plan, gain: Greatest) -> str:
@@ -349,7 +377,7 @@ def _undisturbed_alone(plan: Plan, item: BestFinding) -> str:
     if not item.ranges or item.group:
         return ""
     most = sorted(item.ranges, key=lambda found: -found.trials)[:_RANGES_TOLD]
-    said = []
+    said: list[str] = []
     for found in (found for found in item.ranges if found in most):
         name = _setting(plan, item, found.setting) if said else describe(found.setting)
         span = words.quantity_range(found.low, found.high, found.unit)
@@ -435,6 +463,7 @@ def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> 
     and how fast the one with the best figure is. Empty elsewhere."""
     if not item.group or not item.is_tentative or item.recommended is not None:
         return ""
+    item = _as_printed(item, gain, speed)
     if item.undisturbed is not None and item.undisturbed.is_to_use:
         return ""
     begun = f"With {describe(item.group)}, in doubt"
@@ -447,13 +476,13 @@ def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> 
     if len(item.as_good) == item.compared - 1:
         if not are_few:
             return f"{begun}: no setting seems better than the others."
-        every = _one_of(plan, item, item.settings, with_noun=True, last="and")
+        every = _one_of(plan, item, [item.leader, *item.as_good], with_noun=True, last="and")
         return f"{begun}: {every} may be equally good."
     is_one, who = _setting_named(plan, item, item.leader)
     fast = _as_fast(plan, gain) if gain is not None and _is_led(item, gain, speed) else ""
     rest = f"; {_named(plan, item, item.as_good)} may be as good" if item.as_good else ""
     if are_few and item.as_good:
-        is_one, who = False, _one_of(plan, item, item.settings, with_noun=True)
+        is_one, who = False, _one_of(plan, item, [item.leader, *item.as_good], with_noun=True)
         fast = f"{_setting(plan, item, item.leader)} is {fast}" if fast else ""
         rest = f"; {_named(plan, item, item.behind)} {_seem(len(item.behind) == 1)} worse"
     fast = f" ({fast})" if fast else ""
