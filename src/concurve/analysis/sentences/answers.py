@@ -332,7 +332,9 @@ def _pointed(
     own."""
     if item.disagreement is not None and item.disagreement.is_told:
         return _disagreeing(plan, item, item.disagreement, again)
-    rest = "" if item.undisturbed is None else _best_undisturbed(plan, item.undisturbed, speed)
+    rest = (
+        "" if item.undisturbed is None else _best_undisturbed(plan, item, item.undisturbed, speed)
+    )
     others = _not_told_from(plan, item)
     is_led = gain is not None and _is_led(item, gain, speed)
     seems = ""
@@ -342,6 +344,9 @@ def _pointed(
         seems = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
     if not (item.is_tentative or item.is_open):
         return seems
+    if rest:
+        # A speed-up by another figure is of other settings; else this alone says which is better.
+        return " ".join(filter(None, (rest, seems if _is_apart(item, speed) else "")))
     if is_led and gain is not None and gain.speedup.value <= 1 and others == _ALL_OTHERS:
         # Its median is the best, and block by block it is no faster than its base.
         no = "no" if item.is_open else "No"  # the former follows a colon
@@ -366,8 +371,8 @@ def _pointed(
             best += "" if is_most else f" by {'its' if is_one else 'their'} median"
         best += f", {fast}" if fast else ""
         pointed = f"{best}{_rivals(plan, item, others)}."
-    alone = "" if rest else _undisturbed_alone(plan, item)
-    return " ".join(filter(None, (pointed, seems, rest, alone, _decide(item))))
+    alone = _undisturbed_alone(plan, item)
+    return " ".join(filter(None, (pointed, seems, alone, _decide(item))))
 
 
 def _undisturbed_alone(plan: Plan, item: BestFinding) -> str:
@@ -424,23 +429,28 @@ def _over_next(item: BestFinding, gain: Greatest | None, speed: str) -> Greatest
     return gain if is_of_both and not gain.speedup.in_doubt else None
 
 
-def _best_undisturbed(plan: Plan, found: Undisturbed, speed: str) -> str:
-    """The same as a remark, where a setting in doubt may be the one to use: ``Of the settings not
-    in doubt, 4 clients are best: 1.31× as fast as 2 [1.28, 1.36], the next best.`` Empty where none
-    of them is worse."""
+def _best_undisturbed(plan: Plan, item: BestFinding, found: Undisturbed, speed: str) -> str:
+    """The same where a setting in doubt may be the one to use: ``Of the settings not in doubt, 4
+    clients are best: 1.31× as fast as 2 [1.28, 1.36], the next best. clients=8 is in doubt.`` It
+    alone says which of the former is better: of the latter only that they are in doubt. Empty where
+    none of the former is worse."""
     best = found.best
     if found.is_to_use or len(best.settings) == best.compared:
         return ""
     if len(best.settings) == 1:
         is_one, who = _setting_named(plan, best, best.settings[0])
         next_best = _to_next(plan, found, speed)
-        said = f"{who} {'is' if is_one else 'are'} best{f': {next_best}' if next_best else ''}"
+        is_shown = found.to_next is None or not found.to_next.holds(1.0)
+        verb = ("is" if is_one else "are") if is_shown else _seem(is_one)
+        said = f"{who} {verb} best{f': {next_best}' if next_best else ''}"
     elif len(best.settings) <= SETTINGS_NAMED and len(best.factors) == 1:
         few = _one_of(plan, best, best.settings, with_noun=True, last="and")
         said = f"{few} cannot be told from the best"
     else:
         return ""
-    return f"Of the settings not in doubt, {said}."
+    number = len(found.doubted)
+    doubted = f"{_named(plan, item, found.doubted)} {words.verb(number)} in doubt"
+    return f"Of the settings not in doubt, {said}. {doubted}."
 
 
 def _to_next(plan: Plan, found: Undisturbed, speed: str, gain: Greatest | None = None) -> str:
@@ -454,6 +464,8 @@ def _to_next(plan: Plan, found: Undisturbed, speed: str, gain: Greatest | None =
     ratio = gain.speedup if gain is not None and are_two else ratio
     good = "as good" if _is_apart(found.best, speed) else "as fast"
     next_best = "" if are_two else ", the next best"
+    # As beside every interval that holds 1 (:func:`_as_printed`).
+    next_best += ", which may be as good" if ratio.holds(1.0) else ""
     named = _setting(plan, found.best, follows)
     return f"{_times(ratio)} {good} as {named}{_interval(ratio)}{next_best}"
 
