@@ -46,6 +46,10 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
         half = self.half_width
         return None if half is None or self.value == 0 else abs(half / self.value)
 
+    def holds(self, value: float) -> bool:
+        """Does its interval hold this value? So it does where there is none."""
+        return self.low is None or self.high is None or self.low <= value <= self.high
+
     @property
     def is_too_wide(self) -> bool:
         """Of a ratio: may it be below 1 as well as above, and differ by a factor of two or more

@@ -191,6 +191,12 @@ def quantity_with_interval(value: float, low: float | None, high: float | None, 
     return f"{quantity(value, unit)} {span}"
 
 
+def quantity_range(low: float, high: float, unit: str) -> str:
+    """The least and the greatest of some figures, with their unit: ``0.975 to 1.02 s``."""
+    size, shown = _scale(high, unit)
+    return f"{_three_digits(low * size)} to {_three_digits(high * size)} {shown}".rstrip()
+
+
 #: A ratio is written with so many decimals, unless they hide on which side of 1 it is.
 _RATIO_DIGITS = 2
 _RATIO_DIGITS_MAX = 6

@@ -431,6 +431,23 @@ def _imprecise() -> Said:
     return made_run(Store(), float, cv=0.08, rules=rules, n=(1, 2))
 
 
+def _imprecise_beside(*doubted: int) -> Said:
+    rules = Rules(repeats_min=5, repeats_max=8, precision=0.02, redo_max=0, redo_share=0.0)
+
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if int(spec.roles[0].argv[1]) in doubted else 0
+
+    return made_run(Store(), float, cv=0.08, rules=rules, steal=taken, n=(1, 2, 3, 4))
+
+
+kind("imprecise-beside-cells-in-doubt", "2 of the 2 cells that are not in doubt missed the")(
+    lambda: _imprecise_beside(1, 2)
+)
+kind("imprecise-the-only-cell-not-in-doubt", "The only cell that is not in doubt missed the")(
+    lambda: _imprecise_beside(1, 2, 3)
+)
+
+
 @kind("faster-than-the-base", "mode=b is faster than mode=a in all")
 def _base() -> Said:
     return made_run(
@@ -575,9 +592,9 @@ def _disagreement() -> Said:
     return unequal(HALVES)
 
 
-@kind("undisturbed-trials-point-elsewhere", "No setting is .* The undisturbed trials point to")
+@kind("undisturbed-trials-point-elsewhere", "No setting is .* undisturbed trials, 3 or")
 def _pointing() -> Said:
-    return unequal({1: {0, 1}, 2: {2, 3}, 4: {4, 5}})
+    return unequal({1: {0, 1, 2}, 2: {3, 4, 5, 6}, 4: {7, 8, 9}})
 
 
 @kind("in-doubt-others-as-good", "No setting is recommended: .* may be as good")
@@ -628,6 +645,11 @@ def _many_as_good_in_doubt() -> Said:
     return _doubt_under_conditions((2.0, 2.1, 1.95), ALIKE, (1, 2, 3, 4, 5, 6, 7))
 
 
+kind("undisturbed-trials-of-many-settings", "No setting is .* and those of 3 others: too few to")(
+    lambda: busy(tuple(range(1, 8)), lambda block, n: block > 1 + (n < 7), "steal", repeats=12)
+)
+
+
 @kind("undisturbed-trials-point-elsewhere-under-a-condition", "With load=1: .* undisturbed")
 def _pointing_under_conditions() -> Said:
     """Of two threads the trials that nothing disturbed are slow."""
@@ -636,9 +658,10 @@ def _pointing_under_conditions() -> Said:
     def is_disturbed(spec: TrialSpec) -> bool:
         return int(spec.trial.split("/")[2]) % 3 > 0
 
+    rules = Rules(repeats_min=9, repeats_max=9, redo_max=0, redo_share=0.0)
     turns = {(load, n): itertools.count() for load in "12" for n in "12"}
     return made_run(
-        Store(), lambda load, n: slow[n][next(turns[load, n]) % 3 == 0], rules=STEADY,
+        Store(), lambda load, n: slow[n][next(turns[load, n]) % 3 == 0], rules=rules,
         conditions=("load",), steal=lambda spec: 10**9 * is_disturbed(spec),
         load=(1, 2), threads=(1, 2),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
@@ -32,7 +32,7 @@ from concurve.definition.study import Rules
 from concurve.errors import RunError
 from concurve.estimate import Estimate
 from concurve.findings.best import BestFinding
-from concurve.findings.run import Findings
+from concurve.findings.run import Findings, Report
 from concurve.planning.plan import make_plan
 from concurve.report.json.export import to_json
 from concurve.report.sections.best import decisive_command
@@ -544,6 +544,129 @@ def test_what_smaller_settings_may_cost_is_told_of_those_that_it_holds_for(store
     assert told(alone) == "4; 1 and 2 may be as good (4 is 0.97× to 1.20× as fast)."
     said_once = msgspec.structs.replace(best, passed=(), as_good=({"threads": 1},), behind=())
     assert told(said_once) == "4; 1 is not significantly better."
+
+
+TOLD_WORSE = re.compile(r"(?:^|[;,.:)] )([\d, and]+?) (?:is|are|seems?) (?:worse|not(?=\.))")
+RATIO = re.compile(r"× as fast as (\d+) \[([\d.]+), ([\d.]+)\]")
+LEVELS = (1, 2, 4, 8)
+
+
+def told_worse(said: str) -> set[int]:
+    """The levels that an answer tells to be worse."""
+    return {int(level) for names in TOLD_WORSE.findall(said) for level in re.findall(r"\d+", names)}
+
+
+@pytest.mark.parametrize(
+    ("said", "levels"),
+    [
+        ("2 threads seem best; 4 and 8 may be as good, 1 is not.", {1}),
+        ("Use 2 or 4; 1 and 8 are worse. 4 is 0.97× to 1.12× as fast as 2.", {1, 8}),
+        ("Use 4; 2 may be as good, 8 is not significantly better.", set()),
+        ("With load=1, in doubt: 2 or 4 threads seem best (4 is 1.1× as fast as 1 [0.9, 1.2]); "
+         "1 seems worse.", {1}),
+    ],
+)  # fmt: skip
+def test_what_an_answer_tells_to_be_worse_is_read(said: str, levels: set[int]) -> None:
+    assert told_worse(said) == levels
+
+
+FORMS: dict[str, dict[str, Any]] = {
+    "open": {"recommended": None, "is_open": True, "doubt": "the trials do not decide"},
+    "in doubt": {"recommended": None, "is_tentative": True, "doubt": "not quiet"},
+    "one of a few": {
+        "recommended": None, "is_open": True, "first": {"threads": 2},
+        "to_first": Estimate(value=1.1, low=0.97, high=1.2, n=5),
+    },
+    "the first of a few": {
+        "recommended": None, "is_open": True, "first": {"threads": 2}, "first_is_alike": True,
+        "to_first": Estimate(value=1.02, low=0.97, high=1.2, n=5),
+    },
+    "recommended": {"recommended": {"threads": 4}},
+}  # fmt: skip
+
+
+@pytest.fixture(name="report", scope="module")
+def made_report() -> Report:
+    return made_run(Store(), lambda n: 1.0 / float(n), threads=LEVELS)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(
+    cell=st.sampled_from([1, 2]),
+    interval=st.tuples(st.floats(0.3, 1.4), st.floats(0.01, 0.9)),
+    is_gain=st.booleans(),
+    is_in_group=st.booleans(),
+    has_as_good=st.booleans(),
+)
+def test_a_base_is_not_told_worse_beside_an_interval_that_holds_1(
+    report: Report,
+    form: str,
+    cell: int,
+    interval: tuple[float, float],
+    is_gain: bool,
+    is_in_group: bool,
+    has_as_good: bool,
+) -> None:
+    """Whatever test had it leave the best set; where the interval leaves out 1, it may be."""
+    low, high = interval[0], interval[0] + interval[1]
+    fields = FORMS[form]
+    group: dict[str, Level] = {"load": 1} if is_in_group else {}
+    few = ({"threads": 2}, {"threads": 4})
+    has_as_good = has_as_good or fields.get("first") is not None
+    best = msgspec.structs.replace(
+        report.best[0], group=group, settings=few if has_as_good else few[1:], compared=4,
+        leader={"threads": 4}, passed=(), as_good=few[:1] if has_as_good else (),
+        behind=({"threads": 1}, {"threads": 8}), **fields,
+    )  # fmt: skip
+    speedup = Estimate(value=(low + high) / 2, low=low, high=high, n=5,
+                       in_doubt=bool(fields.get("is_tentative")))  # fmt: skip
+    is_gain = is_gain and low > 1
+    gain = Greatest(
+        "load=1" if group else "", report.cells[cell], report.cells[0], is_gain, "", speedup
+    )
+    plan = make_plan(small_study(Rules(), threads=LEVELS), "normal", 1)
+    answers, _, shorter = answers_of(plan, [gain], (best,), "wall_seconds")
+    for said in (*answers, *shorter.values()):
+        for base, least, most in RATIO.findall(said):
+            is_told = float(least) > 1 or float(most) < 1
+            assert is_told or int(base) not in told_worse(said), said
+
+
+@pytest.mark.parametrize(
+    ("form", "begun"),
+    [
+        ("in doubt", "; 1 and 2 may be as good."),
+        ("open", "; 1 and 2 may be as good, 8 is not."),
+        ("one of a few", "Use 2 or 4; 1 may be as good, 8 is worse."),
+    ],
+)
+def test_such_a_base_is_named_among_those_that_may_be_as_good(
+    report: Report, form: str, begun: str
+) -> None:
+    best = msgspec.structs.replace(
+        report.best[0], settings=({"threads": 2}, {"threads": 4}), leader={"threads": 4},
+        as_good=({"threads": 2},), behind=({"threads": 1}, {"threads": 8}), **FORMS[form],
+    )  # fmt: skip
+    cell = report.cells[1 if form == "one of a few" else 2]
+    speedup = Estimate(value=1.61, low=0.92, high=1.83, n=5, in_doubt=form == "in doubt")
+    plan = make_plan(small_study(Rules(), threads=LEVELS), "normal", 1)
+    gain = Greatest("", cell, report.cells[0], False, "", speedup)
+    said = " ".join(answers_of(plan, [gain], (best,), "wall_seconds")[0])
+    assert "1.61× as fast as 1 [0.92, 1.83]" in said and begun in said, said
+
+
+def test_a_base_that_the_interval_does_not_tell_may_be_as_good_in_a_run(store: Store) -> None:
+    """Also where trials are in doubt, whose intervals hold the undisturbed ones."""
+    for seed in range(12):
+        found = made_run(
+            store, lambda n: {"1": 1.0, "2": 0.8, "4": 0.75}[n], seed=seed, cv=0.25,
+            rules=Rules(repeats_min=8, repeats_max=8, redo_max=0, redo_share=0.0),
+            steal=(lambda _: 10**9) if seed % 2 else None, threads=(1, 2, 4),
+        )  # fmt: skip
+        said = sentences(found)
+        for base, least, most in RATIO.findall(said):
+            is_told = float(least) > 1 or float(most) < 1
+            assert is_told or int(base) not in told_worse(said), said
 
 
 def test_each_group_has_its_own_and_all_cells_have_one(store: Store) -> None:

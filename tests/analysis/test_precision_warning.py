@@ -13,6 +13,7 @@ import pytest
 from concurve.definition.study import Rules
 from concurve.findings.run import Findings
 from concurve.store import Store
+from concurve.wire.spec import TrialSpec
 from tests.helpers.made import made_run
 
 STAGED = Rules(repeats_min=5, repeats_max=8, precision=0.02)
@@ -88,6 +89,28 @@ def test_cells_with_enough_trials_missed_it_too_where_time_ended_the_run(store: 
     assert [cell.status for cell in found.cells] == ["ok", "ok", "ok"], "or this tests nothing"
     assert warning(found).startswith("3 of 3 cells missed")
     assert "A new run" not in warning(found)
+
+
+@pytest.mark.parametrize(
+    ("doubted", "who"),
+    [
+        ((), "4 of 4 cells"),
+        ((1, 2), "2 of the 2 cells that are not in doubt"),
+        ((1, 2, 3), "The only cell that is not in doubt"),
+    ],
+)
+def test_cells_in_doubt_are_not_counted_and_it_is_said(
+    store: Store, doubted: tuple[int, ...], who: str
+) -> None:
+    """All cells have too wide intervals: "2 of 4 cells" would say that the others are precise."""
+    rules = msgspec.structs.replace(STAGED, redo_max=0, redo_share=0.0)
+
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if int(spec.roles[0].argv[1]) in doubted else 0
+
+    found = made_run(store, float, cv=0.08, rules=rules, steal=taken, n=(1, 2, 3, 4))
+    assert wide(found) == 4, "or this tests nothing"
+    assert warning(found).startswith(f"{who} missed the precision of ±2 %")
 
 
 CUT = msgspec.structs.replace(FIXED, time_allowed_seconds=0.02)

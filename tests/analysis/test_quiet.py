@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ from concurve.planning.plan import plan_of
 from concurve.report.html import to_html
 from concurve.report.json.export import figures_to_json
 from concurve.report.markdown import to_markdown
+from concurve.report.sections.best import doubt_sentences
 from concurve.report.sections.run import ALL_TOPICS, brief_run_document, run_document
 from concurve.report.terminal import lines
 from concurve.stats.centre import centre
@@ -35,7 +37,7 @@ from concurve.terms import Waiting
 from concurve.wire.spec import TrialSpec
 from tests.helpers.explaining import line_of
 from tests.helpers.fakes import FakeClock, FakeEngine, small_study
-from tests.helpers.made import figures_alone
+from tests.helpers.made import figures_alone, made_run
 
 pytestmark = pytest.mark.usefixtures("empty_charts")
 
@@ -132,6 +134,35 @@ def test_trials_in_doubt_are_counted_once_and_do_not_contradict_the_answer() -> 
     assert "25 of 48 trials are in doubt because the hypervisor took CPU time. They leave" in said
     assert said.count(" in doubt because ") == 1
     assert "no median by much" not in said
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "which"),
+    [
+        ({"2": 20}, "leave threads=2 in doubt"),
+        ({"1": 20, "2": 22}, "leave threads=1 and 2 in doubt"),
+        ({"1": 20, "2": 20, "4": 20}, "leave threads=1, 2 and 4 in doubt"),
+        (
+            {"1": 20, "2": 20, "4": 23, "5": 22, "6": 21},
+            "leave threads=4, 5, 6 and 2 other cells in doubt",
+        ),
+    ],
+)
+def test_up_to_three_cells_in_doubt_are_named(disturbed: dict[str, int], which: str) -> None:
+    """Of more, those with the most trials in doubt."""
+    report = run_with(disturbed, threads=(1, 2, 3, 4, 5, 6))
+    assert which in sentences(report, "warning")
+
+
+def test_cells_of_several_factors_are_named_in_full() -> None:
+    rules = Rules(repeats_min=6, repeats_max=6, redo_max=0, redo_share=0.0)
+
+    def taken(spec: TrialSpec) -> int:
+        return 10**9 if spec.roles[0].argv[1] == "2" else 0
+
+    report = made_run(Store(), lambda n, size: 1.0, rules=rules, steal=taken,
+                      threads=(1, 2), size=(1, 2))  # fmt: skip
+    assert "leave threads=2 size=1 and threads=2 size=2 in doubt" in sentences(report, "warning")
 
 
 def test_too_few_quiet_trials_leave_a_doubt_in_the_table_and_withhold_what_rests_on_it() -> None:
@@ -413,12 +444,54 @@ def test_the_answer_goes_by_enough_undisturbed_trials_that_point_elsewhere() -> 
     )
 
 
-def test_few_undisturbed_trials_that_point_elsewhere_are_said_to_disagree() -> None:
-    report = unequal({1: {0, 1}, 2: {2, 3}, 4: {4, 5}})
-    assert sentences(report, "answer") == (
-        "No setting is recommended: the machine was not quiet. The undisturbed trials point to "
-        "threads=1, all trials to threads=4. Run again: --wait-quiet 5m; concurve doctor says why."
-    )
+def test_few_undisturbed_trials_that_point_elsewhere_are_said_to_disagree_with_their_number() -> (
+    None
+):
+    report = unequal({1: {0, 1, 2}, 2: {3, 4, 5, 6}, 4: {7, 8, 9}})
+    assert re.fullmatch(
+        r"No setting is recommended: the machine was not quiet\. The undisturbed trials, 3 or more "
+        r"of each, point to threads=1, not to threads=4 as all trials do\. The undisturbed "
+        r"trials alone \(wall time\): threads=1 1\.2\d to 1\.\d\d s \(3 trials\), 2 1\.5\d to "
+        r"1\.5\d s \(4\), 4 1\.6\d to 1\.6\d s \(3\): too few to decide\. Run again: "
+        r"--wait-quiet 5m; concurve doctor says why\.",
+        sentences(report, "answer"),
+    ), sentences(report, "answer")
+
+
+@pytest.mark.parametrize(
+    ("quiet", "is_told"),
+    [({1: {0}, 2: {2}, 4: {4}}, False), ({1: {0, 1}, 2: {2}, 4: {4, 5}}, True)],
+)
+def test_what_one_or_two_undisturbed_trials_point_to_is_not_told(
+    quiet: dict[int, set[int]], is_told: bool
+) -> None:
+    """From two trials on, they are told with their number."""
+    report = unequal(quiet)
+    (best,) = report.best
+    assert best.disagreement is not None, "or this tests nothing"
+    answer = sentences(report, "answer")
+    assert "point to threads=1" not in answer
+    assert "point to" not in doubt_sentences(best, None, "")
+    assert ("The undisturbed trials alone (wall time): threads=1 1." in answer) == is_told
+    if is_told:
+        (said,) = (it for it in answer.split(". ") if it.startswith("The undisturbed trials alone"))
+        assert "(2 trials), 4 " in said, "a single trial has no range"
+
+
+def test_undisturbed_trials_are_told_with_the_values_that_they_have() -> None:
+    """They are no figures: a range of all, without an interval."""
+    report = unequal({1: {0, 1, 2}, 2: {3, 4}, 4: set()})
+    (best,) = report.best
+    for found in best.ranges:
+        level = found.setting["threads"]
+        own = [
+            dot.values["wall_seconds"]
+            for dot in report.dots
+            if report.cells[dot.cell].parameters["threads"] == level
+            and dot.block in {1: {0, 1, 2}, 2: {3, 4}}[int(level)]
+        ]
+        assert (found.low, found.high, found.trials) == (min(own), max(own), len(own))
+    assert [found.trials for found in best.ranges] == [3, 2]
 
 
 def test_undisturbed_trials_of_a_sign_that_only_some_cells_show_are_not_gone_by() -> None:
@@ -426,7 +499,7 @@ def test_undisturbed_trials_of_a_sign_that_only_some_cells_show_are_not_gone_by(
     report = unequal({**HALVES, 4: set()}, "run_queue")
     answer = sentences(report, "answer")
     assert "By the undisturbed trials alone" not in answer
-    assert "The undisturbed trials point to threads=1, all trials to threads=4. Run" in answer
+    assert "point to threads=1, not to threads=4 as all trials do. The undisturbed trials" in answer
 
 
 def test_undisturbed_trials_that_point_to_the_same_setting_change_nothing() -> None:

@@ -213,7 +213,19 @@ def test_the_medians_have_other_speed_ups_is_told_without_the_legend() -> None:
         assert isinstance(table, Table) and table.legend is not None
         assert table.legend(table.columns) == told
         narrow = [column for column in table.columns if column.name != "speedup"]
-        assert table.legend(narrow) == told
+        assert table.legend(narrow) == told.replace("speed-ups", "speed-ups of the answer")
+
+
+def test_a_note_on_speed_ups_needs_one_that_a_reader_sees() -> None:
+    """Neither the table nor the answer has one."""
+    found = slowed(sweep("many"))
+    others = tuple(item for item in found.sentences if "× as fast" not in item.sentence)
+    assert len(others) < len(found.sentences), "or this tests nothing"
+    (table, *_) = brief(msgspec.structs.replace(found, sentences=others), legend=False).blocks
+    assert isinstance(table, Table) and table.legend is not None
+    assert "neighbouring trials" in table.legend(table.columns)
+    narrow = [column for column in table.columns if column.name != "speedup"]
+    assert not table.legend(narrow)
 
 
 @pytest.mark.parametrize("apart", [True, False])

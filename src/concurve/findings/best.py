@@ -7,15 +7,36 @@ import msgspec
 from concurve.estimate import Estimate
 from concurve.terms import Level
 
+#: What fewer undisturbed trials of a setting point to is not told.
+UNDISTURBED_TOLD_MIN = 3
+
 
 class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
     """Trials that nothing disturbed point to another setting than all trials do: ``quiet`` has the
-    best figure by the former, ``every`` is what the latter point to. ``are_enough``: there are
-    enough of the former in each setting that is compared, so they are gone by."""
+    best figure by the former, ``every`` is what the latter point to. ``trials``: so many of the
+    former each of the two settings has at least. ``are_enough``: there are enough of them in each
+    setting that is compared, so they are gone by."""
 
     quiet: dict[str, Level]
     every: dict[str, Level]
+    trials: int
     are_enough: bool = False
+
+    @property
+    def is_told(self) -> bool:
+        """Are there so many undisturbed trials that a reader is told what they point to?"""
+        return self.are_enough or self.trials >= UNDISTURBED_TOLD_MIN
+
+
+class UndisturbedRange(msgspec.Struct, frozen=True, kw_only=True):
+    """Between which values, in ``unit``, the ``trials`` of a setting lie that nothing disturbed:
+    all of them, so it is no interval."""
+
+    setting: dict[str, Level]
+    low: float
+    high: float
+    unit: str
+    trials: int
 
 
 class GivenBack(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +134,8 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     it is not where they do not compare settings. ``disagreement``: some of the trials say something
     else than all of them. ``given_back``: it is found although settings with one worker were
     disturbed. ``undisturbed``: nothing is recommended, since some settings are in doubt; this is
-    found among the others.
+    found among the others. ``ranges``: those of the undisturbed trials of each setting that has
+    several, where nothing is recommended because the others were disturbed.
     """
 
     indicator: str
@@ -141,6 +163,7 @@ class BestFinding(msgspec.Struct, frozen=True, kw_only=True):
     disagreement: Disagreement | None = None
     given_back: GivenBack | None = None
     undisturbed: Undisturbed | None = None
+    ranges: tuple[UndisturbedRange, ...] = ()
 
     @property
     def named(self) -> dict[str, Level]:

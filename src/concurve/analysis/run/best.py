@@ -15,7 +15,14 @@ from concurve.analysis.run.doubted import Chosen
 from concurve.analysis.run.given_back import Shares, bounds_of
 from concurve.analysis.run.tables import Table, is_staged
 from concurve.estimate import Estimate
-from concurve.findings.best import BestFinding, Disagreement, GivenBack, NewRun, Undisturbed
+from concurve.findings.best import (
+    BestFinding,
+    Disagreement,
+    GivenBack,
+    NewRun,
+    Undisturbed,
+    UndisturbedRange,
+)
 from concurve.findings.repeats import repeats_options
 from concurve.planning.doubt import is_doubtful, is_enough
 from concurve.planning.plan import Cell, Plan
@@ -507,7 +514,7 @@ def best_of(
         if own
     ]
     is_lower = info.better == "lower"
-    told = tuple(_withheld(item, cells, is_lower, picked.is_read_alike) for item in found)
+    told = tuple(_withheld(item, cells, info, picked.is_read_alike) for item in found)
     if shares is not None and any(map(_may_hold, found, told)):
         bounds = bounds_of(plan, columns, protocol.doubtful, info, shares)
         if bounds is not None:
@@ -735,9 +742,10 @@ def _resolutions(tables: Sequence[Table], columns: Sequence[Blocks], name: str) 
 
 
 def _withheld(
-    found: BestFinding, cells: Sequence[_Disturbed], is_lower: bool, is_read_alike: bool
+    found: BestFinding, cells: Sequence[_Disturbed], info: IndicatorInfo, is_read_alike: bool
 ) -> BestFinding:
     """The finding, withheld where a setting that it compares is in doubt, or trials disagree."""
+    is_lower = info.better == "lower"
     compared = [cell for cell in cells if found.group.items() <= cell.parameters.items()]
     in_doubt = sum(cell.is_doubtful for cell in compared)
     apart = _disagreement(found, compared, is_lower, is_read_alike)
@@ -750,7 +758,20 @@ def _withheld(
     withheld = _in_doubt(found, why)
     if apart is not None and apart.are_enough:
         withheld = msgspec.structs.replace(withheld, leader=apart.quiet, as_good=())
-    return msgspec.structs.replace(withheld, is_tentative=True, disagreement=apart)
+    ranges = tuple(
+        UndisturbedRange(
+            setting=_only(found.factors, cell.parameters),
+            low=min(cell.quiet.values()),
+            high=max(cell.quiet.values()),
+            unit=info.unit,
+            trials=len(cell.quiet),
+        )
+        for cell in compared
+        if len(cell.quiet) > 1
+    )
+    return msgspec.structs.replace(
+        withheld, is_tentative=True, disagreement=apart, ranges=ranges if len(ranges) > 1 else ()
+    )
 
 
 def _disagreement(
@@ -781,6 +802,7 @@ def _disagreement(
     return Disagreement(
         quiet=_only(found.factors, first.parameters),
         every=found.pointed,
+        trials=min(len(cell.quiet) for cell in (first, named[0])),
         are_enough=are_enough and is_read_alike,
     )
 
@@ -816,4 +838,5 @@ def _in_doubt(found: BestFinding, why: str) -> BestFinding:
         trials=None,
         new_run=None,
         undisturbed=None,
+        ranges=(),
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
+
 from concurve import words
 from concurve.analysis.sentences.gains import Greatest
 from concurve.analysis.sentences.naming import is_counted, own
@@ -20,6 +22,9 @@ GROUPS_NAMED = 6
 #: A sentence names at most this many settings of a best set.
 SETTINGS_NAMED = 6
 
+
+#: So many settings are told with the range of their undisturbed trials.
+_RANGES_TOLD = 4
 
 #: Speed-ups are by one of these; a recommendation by another one says so.
 _TIMES = ("wall_seconds", "seconds_per_operation")
@@ -107,6 +112,7 @@ def _of_group(
     """The greatest speed-up of a group, and the setting to use; where that is withheld, first why,
     then what the figures point to. ``is_said``: that nothing is recommended, and why."""
     said = []
+    best = None if best is None else _as_printed(best, gain, speed)
     if best is not None and (rest := _of_undisturbed(plan, best, speed, gain)):
         is_led = gain is not None and gain.is_gain and not gain.speedup.in_doubt
         is_led = is_led and _over_next(best, gain, speed) is None
@@ -135,6 +141,21 @@ def _of_group(
     if group and text.startswith("Not decided"):
         return f"With {group} it is not yet {text.removeprefix('Not ')}"
     return f"With {group}: {_uncapitalised(text)}" if group and text else text
+
+
+def _as_printed(item: BestFinding, gain: Greatest | None, speed: str) -> BestFinding:
+    """The finding as it is told beside the interval of a speed-up. It left the best set by a test
+    at another level than that of the interval, or in other trials: a base that the interval does
+    not tell from the setting is not told to be worse, but may be as good."""
+    if gain is None or _is_apart(item, speed) or not gain.speedup.holds(1.0):
+        return item
+    base = {name: gain.base.parameters[name] for name in item.factors}
+    if base not in item.behind or gain.cell.index == gain.base.index:
+        return item
+    behind = tuple(setting for setting in item.behind if setting != base)
+    # Beside a recommended one, what is said of the base is decided with the recommendation.
+    as_good = item.as_good if item.recommended is not None else (*item.as_good, base)
+    return msgspec.structs.replace(item, behind=behind, as_good=as_good)
 
 
 def _speedup(plan: Plan, gain: Greatest, best: BestFinding | None, speed: str) -> str:
@@ -189,7 +210,7 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
     by = f" (by {item.label})" if item.indicator not in _TIMES or is_apart else ""
     is_told = gain is not None and (_is_led(item, gain, speed) or gain.is_gain) and not is_apart
     told = _told(plan, gain) if gain is not None and is_told else ""
-    worse = f"{_named(plan, item, item.behind)} {words.verb(len(item.behind))} worse"
+    rest = _not_of_the_few(plan, item)
     is_first = item.first_is_alike
     settings = [item.first] if is_first else item.settings
     use = f"Use {_one_of(plan, item, settings, with_noun=not told)}{by}"
@@ -198,14 +219,24 @@ def _undecided(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None 
         why = _not_shown(plan, item, is_apart)
         if item.used_up is not None and not is_apart:
             why = _full(plan, item, item.used_up)
-        use = f"{use}: {why}. {worse}."
+        use = f"{use}: {why}. {rest}."
     else:
-        use = f"{use}; {worse}."
+        use = f"{use}; {rest}."
     use = " ".join(filter(None, (use, _given_back(plan, item, speed), "" if is_first else apart)))
     after = ""
     if gain is not None and is_apart:
         after = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
     return " ".join(filter(None, (told, use, after, _decide(item))))
+
+
+def _not_of_the_few(plan: Plan, item: BestFinding) -> str:
+    """What is said of the settings that are none of the few: ``1 is worse``; ``1 may be as good, 8
+    is worse``, where a printed interval does not tell one of them."""
+    as_good = [it for it in item.as_good if it not in item.settings]
+    said = [f"{_named(plan, item, as_good)} may be as good"] if as_good else []
+    worse, number = _named(plan, item, item.behind), len(item.behind)
+    said += [f"{worse} {words.verb(number)} worse"] if worse else []
+    return ", ".join(said)
 
 
 def _told(plan: Plan, gain: Greatest) -> str:
@@ -299,9 +330,11 @@ def _pointed(
     """What the figures say where nothing is recommended, for who cannot measure again, and what
     would decide; empty where they say nothing. A speed-up by another figure has a sentence of its
     own."""
-    if item.disagreement is not None:
+    if item.disagreement is not None and item.disagreement.is_told:
         return _disagreeing(plan, item, item.disagreement, again)
-    rest = "" if item.undisturbed is None else _best_undisturbed(plan, item.undisturbed, speed)
+    rest = (
+        "" if item.undisturbed is None else _best_undisturbed(plan, item, item.undisturbed, speed)
+    )
     others = _not_told_from(plan, item)
     is_led = gain is not None and _is_led(item, gain, speed)
     seems = ""
@@ -311,6 +344,9 @@ def _pointed(
         seems = _gain(plan, gain) if gain.is_gain else _no_gain(plan, gain)
     if not (item.is_tentative or item.is_open):
         return seems
+    if rest:
+        # A speed-up by another figure is of other settings; else this alone says which is better.
+        return " ".join(filter(None, (rest, seems if _is_apart(item, speed) else "")))
     if is_led and gain is not None and gain.speedup.value <= 1 and others == _ALL_OTHERS:
         # Its median is the best, and block by block it is no faster than its base.
         no = "no" if item.is_open else "No"  # the former follows a colon
@@ -335,7 +371,26 @@ def _pointed(
             best += "" if is_most else f" by {'its' if is_one else 'their'} median"
         best += f", {fast}" if fast else ""
         pointed = f"{best}{_rivals(plan, item, others)}."
-    return " ".join(filter(None, (pointed, seems, rest, _decide(item))))
+    alone = _undisturbed_alone(plan, item)
+    return " ".join(filter(None, (pointed, seems, alone, _decide(item))))
+
+
+def _undisturbed_alone(plan: Plan, item: BestFinding) -> str:
+    """Between which values the trials lie that nothing disturbed: ``The undisturbed trials alone
+    (wall time): workers=1 1.20 to 1.31 s (3 trials), 2 0.98 to 1.01 s (4): too few to decide.`` Of
+    many settings those with the most of them. A group has no room for it."""
+    if not item.ranges or item.group:
+        return ""
+    most = sorted(item.ranges, key=lambda found: -found.trials)[:_RANGES_TOLD]
+    said: list[str] = []
+    for found in (found for found in item.ranges if found in most):
+        name = _setting(plan, item, found.setting) if said else describe(found.setting)
+        span = words.quantity_range(found.low, found.high, found.unit)
+        number = f"{found.trials}" if said else words.count(found.trials, "trial")
+        said.append(f"{name} {span} ({number})")
+    more = len(item.ranges) - len(most)
+    said += [f"and those of {words.count(more, 'other')}"] if more else []
+    return f"The undisturbed trials alone ({item.label}): {', '.join(said)}: too few to decide."
 
 
 def _of_undisturbed(plan: Plan, item: BestFinding, speed: str, gain: Greatest | None = None) -> str:
@@ -374,23 +429,28 @@ def _over_next(item: BestFinding, gain: Greatest | None, speed: str) -> Greatest
     return gain if is_of_both and not gain.speedup.in_doubt else None
 
 
-def _best_undisturbed(plan: Plan, found: Undisturbed, speed: str) -> str:
-    """The same as a remark, where a setting in doubt may be the one to use: ``Of the settings not
-    in doubt, 4 clients are best: 1.31× as fast as 2 [1.28, 1.36], the next best.`` Empty where none
-    of them is worse."""
+def _best_undisturbed(plan: Plan, item: BestFinding, found: Undisturbed, speed: str) -> str:
+    """The same where a setting in doubt may be the one to use: ``Of the settings not in doubt, 4
+    clients are best: 1.31× as fast as 2 [1.28, 1.36], the next best. clients=8 is in doubt.`` It
+    alone says which of the former is better: of the latter only that they are in doubt. Empty where
+    none of the former is worse."""
     best = found.best
     if found.is_to_use or len(best.settings) == best.compared:
         return ""
     if len(best.settings) == 1:
         is_one, who = _setting_named(plan, best, best.settings[0])
         next_best = _to_next(plan, found, speed)
-        said = f"{who} {'is' if is_one else 'are'} best{f': {next_best}' if next_best else ''}"
+        is_shown = found.to_next is None or not found.to_next.holds(1.0)
+        verb = ("is" if is_one else "are") if is_shown else _seem(is_one)
+        said = f"{who} {verb} best{f': {next_best}' if next_best else ''}"
     elif len(best.settings) <= SETTINGS_NAMED and len(best.factors) == 1:
         few = _one_of(plan, best, best.settings, with_noun=True, last="and")
         said = f"{few} cannot be told from the best"
     else:
         return ""
-    return f"Of the settings not in doubt, {said}."
+    number = len(found.doubted)
+    doubted = f"{_named(plan, item, found.doubted)} {words.verb(number)} in doubt"
+    return f"Of the settings not in doubt, {said}. {doubted}."
 
 
 def _to_next(plan: Plan, found: Undisturbed, speed: str, gain: Greatest | None = None) -> str:
@@ -404,6 +464,8 @@ def _to_next(plan: Plan, found: Undisturbed, speed: str, gain: Greatest | None =
     ratio = gain.speedup if gain is not None and are_two else ratio
     good = "as good" if _is_apart(found.best, speed) else "as fast"
     next_best = "" if are_two else ", the next best"
+    # As beside every interval that holds 1 (:func:`_as_printed`).
+    next_best += ", which may be as good" if ratio.holds(1.0) else ""
     named = _setting(plan, found.best, follows)
     return f"{_times(ratio)} {good} as {named}{_interval(ratio)}{next_best}"
 
@@ -413,10 +475,11 @@ def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> 
     and how fast the one with the best figure is. Empty elsewhere."""
     if not item.group or not item.is_tentative or item.recommended is not None:
         return ""
+    item = _as_printed(item, gain, speed)
     if item.undisturbed is not None and item.undisturbed.is_to_use:
         return ""
     begun = f"With {describe(item.group)}, in doubt"
-    if found := item.disagreement:
+    if (found := item.disagreement) and found.is_told:
         return (
             f"{begun}: quiet trials point to {describe(found.quiet)}, all to "
             f"{describe(found.every)}."
@@ -425,13 +488,13 @@ def _short(plan: Plan, item: BestFinding, gain: Greatest | None, speed: str) -> 
     if len(item.as_good) == item.compared - 1:
         if not are_few:
             return f"{begun}: no setting seems better than the others."
-        every = _one_of(plan, item, item.settings, with_noun=True, last="and")
+        every = _one_of(plan, item, [item.leader, *item.as_good], with_noun=True, last="and")
         return f"{begun}: {every} may be equally good."
     is_one, who = _setting_named(plan, item, item.leader)
     fast = _as_fast(plan, gain) if gain is not None and _is_led(item, gain, speed) else ""
     rest = f"; {_named(plan, item, item.as_good)} may be as good" if item.as_good else ""
     if are_few and item.as_good:
-        is_one, who = False, _one_of(plan, item, item.settings, with_noun=True)
+        is_one, who = False, _one_of(plan, item, [item.leader, *item.as_good], with_noun=True)
         fast = f"{_setting(plan, item, item.leader)} is {fast}" if fast else ""
         rest = f"; {_named(plan, item, item.behind)} {_seem(len(item.behind) == 1)} worse"
     fast = f" ({fast})" if fast else ""
@@ -472,8 +535,11 @@ def _disagreeing(plan: Plan, item: BestFinding, found: Disagreement, again: str)
     if found.are_enough:
         seem = "seems" if is_one else "seem"
         return f"By the undisturbed trials alone {quiet} {seem} best; all trials point to {every}."
-    pointed = f"The undisturbed trials point to {describe(found.quiet)}, all trials to {every}."
-    return " ".join(filter(None, (pointed, again)))
+    pointed = (
+        f"The undisturbed trials, {found.trials} or more of each, point to "
+        f"{describe(found.quiet)}, not to {every} as all trials do."
+    )
+    return " ".join(filter(None, (pointed, _undisturbed_alone(plan, item), again)))
 
 
 def _setting_named(plan: Plan, item: BestFinding, setting: dict[str, Level]) -> tuple[bool, str]:

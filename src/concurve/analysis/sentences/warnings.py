@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from concurve import words
-from concurve.analysis.sentences.naming import name, subject
+from concurve.analysis.sentences.naming import name, names, subject
 from concurve.analysis.steal import follows_load
 from concurve.analysis.strangers import causes_of
 from concurve.analysis.unset import Unset
@@ -161,8 +161,9 @@ def _imprecise(
     head: RunHead, protocol: Protocol, cells: tuple[CellFindings, ...], is_planned: bool
 ) -> list[str]:
     """Cells whose printed interval is wider than the precision asked for, though the run has ended;
-    none where the number of trials was fixed, or for a figure in doubt, which is said. Where a new
-    run ``is_planned``, its number of trials is the only one."""
+    none where the number of trials was fixed. A figure in doubt is judged by no precision: the
+    cells that have one are not counted, and the sentence says so. Where a new run ``is_planned``,
+    its number of trials is the only one."""
     plan, primary = protocol.plan, head.study.primary
     asked = plan.rules.precision
     if plan.rules.repeats_min == plan.rules.repeats_max:
@@ -180,10 +181,9 @@ def _imprecise(
     wide = [cell for cell in printed if _precision(cell, primary) > asked * _MISSED]
     if not wide and not without:
         return []
-    begun = (
-        f"{words.count_of(len(wide) + len(without), len(cells), 'cell')} missed the precision of "
-        f"±{words.in_percent(asked)} %"
-    )
+    in_doubt = sum(_is_in_doubt(cell, primary) for cell in cells)
+    who = _count_judged(len(wide) + len(without), len(cells) - in_doubt, in_doubt > 0)
+    begun = f"{who} missed the precision of ±{words.in_percent(asked)} %"
     if without:
         have = words.verb(len(without), "has", "have")
         return [f"{begun}; {len(without)} of them {have} no interval, for want of trials."]
@@ -199,6 +199,16 @@ def _imprecise(
     return [
         f"{found} The step of the clock{which} alone is as wide: longer trials, or a finer clock."
     ]
+
+
+def _count_judged(number: int, judged: int, are_some: bool) -> str:
+    """``2 of 6 cells``; where ``are_some`` of the run's cells alone, since others are in doubt:
+    ``2 of the 4 cells that are not in doubt``."""
+    if not are_some:
+        return words.count_of(number, judged, "cell")
+    if judged == 1:
+        return "The only cell that is not in doubt"
+    return f"{number} of the {judged} cells that are not in doubt"
 
 
 def _more_trials(protocol: Protocol, wide: Sequence[CellFindings], primary: str) -> str:
@@ -347,13 +357,10 @@ def _moved(head: RunHead, plan: Plan, cells: Sequence[CellFindings], aside: int)
 
 
 def _which(plan: Plan, some: Sequence[CellFindings], cells: Sequence[CellFindings]) -> str:
-    """Cells by the one with the greatest share of trials in doubt: ``n=1 and 2 other cells``."""
+    """Cells by their names; of many those with the greatest shares of trials in doubt."""
     if len(some) == len(cells) > 1:
         return words.all_of(len(cells), "cell")
-    worst = max(some, key=lambda cell: cell.doubtful / cell.trials)
-    more = len(some) - 1
-    others = f" and {words.count(more, 'other cell')}" if more else ""
-    return f"{name(plan, worst.parameters)}{others}"
+    return names(plan, sorted(some, key=lambda cell: -cell.doubtful / cell.trials))
 
 
 def _refused(first: TrialRecord | None) -> list[str]:

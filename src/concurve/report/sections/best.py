@@ -48,11 +48,15 @@ def doubt_sentences(item: BestFinding, known: Estimate | None, again: str) -> st
         return " ".join(filter(None, (why, _seeming(item, figure), _decide(item))))
     if not item.is_tentative:
         return f"{why} print(run) says more."
-    pointed = _seeming(item, figure)
-    if item.disagreement is not None:
-        quiet, every = map(fmt.setting, (item.disagreement.quiet, item.disagreement.every))
-        pointed = f"The undisturbed trials point to {quiet}, all trials to {every}."
-    return " ".join(filter(None, (why, pointed, _among_undisturbed(item), again)))
+    # Which of the settings not in doubt is better is said once, by what compares them alone.
+    pointed = _among_undisturbed(item) or _seeming(item, figure)
+    found = item.disagreement
+    is_used = item.undisturbed is not None and item.undisturbed.is_to_use
+    if found is not None and found.is_told and not is_used:
+        quiet, every = map(fmt.setting, (found.quiet, found.every))
+        trials = f", {found.trials} or more of each,"
+        pointed = f"The undisturbed trials{trials} point to {quiet}, not to {every} as all do."
+    return " ".join(filter(None, (why, pointed, again)))
 
 
 def decisive_command(best: Sequence[BestFinding], run: str) -> str:
@@ -74,11 +78,16 @@ def _among_undisturbed(item: BestFinding) -> str:
     if found is None:
         return ""
     best = found.best
+    begun = "Of the settings not in doubt"
+    if not found.is_to_use:
+        few = words.listed([fmt.setting(setting) for setting in best.settings])
+        is_one = len(best.settings) == 1
+        return f"{begun}, {few} {'is best' if is_one else 'cannot be told from the best'}."
     if best.use is None:
         few = words.listed([fmt.setting(setting) for setting in best.settings], "or")
-        return f"Of the settings not in doubt, use {few}."
+        return f"{begun}, use {few}."
     others = len(best.not_told_from)
-    said = f"Of the settings not in doubt, use {fmt.setting(best.use)}"
+    said = f"{begun}, use {fmt.setting(best.use)}"
     return f"{said}; {words.count(others, 'other')} may be as good." if others else f"{said}."
 
 

@@ -362,10 +362,16 @@ def _is_step_alone(cell: CellFindings, name: str) -> bool:
 
 
 def _apart(findings: Findings, columns: Sequence[Column]) -> str:
-    """That speed-ups are not the ratios of the medians of these columns; empty where they are."""
-    if not _by_blocks(findings, {column.name for column in columns}):
+    """That speed-ups are not the ratios of the medians of these columns; empty where they are, and
+    where a reader sees none. Without their column they are those of the answer."""
+    shown = {column.name for column in columns}
+    answers = (item.sentence for item in findings.sentences if item.kind == "answer")
+    is_in_table = "speedup" in shown
+    is_seen = is_in_table or any("× as fast" in sentence for sentence in answers)
+    if not is_seen or not _by_blocks(findings, shown):
         return ""
-    return "speed-ups compare neighbouring trials, not these medians"
+    whose = "" if is_in_table else " of the answer"
+    return f"speed-ups{whose} compare neighbouring trials, not these medians"
 
 
 def _least_legend(findings: Findings, columns: Sequence[Column], *, apart: bool) -> str:
