@@ -119,7 +119,7 @@ def cell_to_confirm(explanation: Explanation, wanted: Mapping[str, Level]) -> Ce
     if found:
         return found[-1]
     last = alike[-1]
-    if len(alike) == 1 and not last.trials:
+    if len(alike) == 1 and not last.trials and last.evidence:
         raise RunError(last.evidence.removesuffix("."), "another cell, by --at")
     is_said = not last.doubt or last.cause == "in doubt"
     said = f"{describe(last.parameters)}: {last.cause}" + ("" if is_said else ", in doubt")
