@@ -191,6 +191,9 @@ def test_more_cpu_time_that_varies_is_the_cause_all_the_same(
     monkeypatch.setattr(weights, "further_verdicts", lambda _: [])
     unknown = outweighed(case, crowded)
     assert unknown.cause == "none" and "for a reason that is not known" in unknown.words
+    for cause in ("kernel", "lock"):
+        named = crowded._replace(cause=cause)
+        assert outweighed(case, named) == named, "a cause that is known stays"
 
 
 def test_little_more_cpu_time_of_many_threads_is_not_what_others_took() -> None:

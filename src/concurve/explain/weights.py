@@ -173,7 +173,7 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
         return verdict
     if not case.serving and is_crowded(case.cell) and verdict.cause not in _OF_CPU_TIME:
         is_by_others = verdict.cause in ("contamination", "quota")
-        return verdict if is_by_others else _costlier(case, case.base) or verdict
+        return verdict if is_by_others else _costlier(case, case.base, verdict) or verdict
     share = _share(case.cell, case.base, verdict)
     if share is None or share.high is None:
         return verdict
@@ -207,18 +207,24 @@ def outweighed(case: Case, verdict: Verdict) -> Verdict:
 _CROWDED_LOSS_MIN = 0.25
 
 
-def _costlier(case: Case, base: Breakdown) -> Verdict | None:
-    """The first cause of more CPU time that is most of a great loss, and surely more of it than
-    the waits for a CPU; ``none`` where such a cause is not known, and ``None`` where more CPU time
-    is no such part. Fewer threads would not give that back."""
+def _costlier(case: Case, base: Breakdown, verdict: Verdict) -> Verdict | None:
+    """The first cause of more CPU time that surely is most of a great loss; ``None`` without one.
+    Fewer threads would not give that back. Of waits for a CPU it is enough that more CPU time is
+    most of the loss, and surely more of it than they are: then ``none`` is the cause where that of
+    the CPU time is not known."""
     loss = loss_of(case.cell, base)
     if loss is None or loss.speedup > (1 - _CROWDED_LOSS_MIN) * loss.possible:
         return None
-    if not _is_mostly(case.cell, base, ("cpu",)):
-        return None
+    is_of_cpus = verdict.cause == "cpu"
     for other in further_verdicts(case):
-        if other.cause in _OF_CPU_TIME and _is_mostly(case.cell, base, other.parts):
+        if other.cause not in _OF_CPU_TIME:
+            continue
+        share = _share(case.cell, base, other)
+        is_surely_most = share is not None and share.low is not None and share.low >= MAIN_HIGH
+        if is_surely_most or (is_of_cpus and _is_mostly(case.cell, base, other.parts)):
             return other
+    if not is_of_cpus or not _is_mostly(case.cell, base, ("cpu",)):
+        return None
     more = times(case.cell, base)
     return Verdict("none", f"{more} the CPU time, for a reason that is not known")
 
