@@ -18,8 +18,8 @@ print, and needs Python alone. Exit code: 0 right or not said, 1 wrong.
 
 ``refused`` is for a verb that gives no figure of a run: an answer only where a trial is in doubt.
 
-With --quiet an answer may be withheld only where a trial is in doubt, or the speed of the cores
-changed: a machine that was quiet throughout is no reason to say nothing.
+With --quiet an answer may be withheld only where a trial is in doubt: a machine that was quiet
+throughout is no reason to say nothing.
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-#: The subject of the warning that the speed of the cores changed.
-CORE_SPEED_VARIES = "core speed varies"
 
 RIGHT, WITHHELD, WRONG = "right", "cannot be said", "WRONG"
 
@@ -228,13 +225,9 @@ def _best_set(run: dict[str, Any], where: dict[str, str]) -> dict[str, Any] | No
 def _unsaid(run: dict[str, Any], what: str) -> Verdict:
     """Nothing was said: that is an answer where the run says of a setting why it has no figure or
     one in doubt, and wrong where nothing stood in the way."""
-    warnings = [item for item in run["findings"] if item["kind"] == "warning"]
+    warnings = [item["sentence"] for item in run["findings"] if item["kind"] == "warning"]
     if has_doubt(run):
-        reasons = [
-            item["sentence"]
-            for item in warnings
-            if "in doubt" in item["sentence"] or item.get("subject") == CORE_SPEED_VARIES
-        ]
+        reasons = [sentence for sentence in warnings if "in doubt" in sentence]
     else:
         short = (cell for cell in run["cells"] if cell["status"] != "ok")
         reasons = [cell["note"] or cell["stop_reason"] for cell in short]
@@ -244,10 +237,8 @@ def _unsaid(run: dict[str, Any], what: str) -> Verdict:
 
 
 def has_doubt(document: dict[str, Any]) -> bool:
-    """Is a trial in doubt on which a run, an explanation or a comparison rests, or did the machine
-    itself run faster in some than in others?"""
-    said = (item.get("subject") for item in document.get("findings", ()))
-    return CORE_SPEED_VARIES in said or any(
+    """Is a trial in doubt on which a run, an explanation or a comparison rests?"""
+    return any(
         cell.get("doubtful") or cell.get("doubt") or cell.get("ratio", {}).get("in_doubt")
         for cell in document["cells"]
     )
