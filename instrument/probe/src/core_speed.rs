@@ -21,8 +21,6 @@ pub struct CoreSpeed {
     pub independent_per_us: u32,
 }
 
-/// So many CPUs are asked: the first and the last that the caller may use.
-const CPUS: usize = 2;
 /// Each loop runs so often, and the middle time counts: an interrupt is in one of them.
 const REPEATS: usize = 3;
 /// Rounds of a loop, each of [`WIDTH`] instructions.
@@ -31,7 +29,7 @@ const WIDTH: u64 = 6;
 /// The calling thread, as the system calls on affinity name it.
 const CALLER: u32 = 0;
 
-/// The speed of the CPUs that the calling thread may use, of two at most. It moves to each of them, and
+/// The speed of the first and of the last CPU that the calling thread may use. It moves to each of them, and
 /// may run on all of them again in the end.
 ///
 /// # Errors
@@ -43,7 +41,6 @@ pub fn read() -> Result<Vec<CoreSpeed>, String> {
     let allowed = control::affinity(CALLER).map_err(|error| error.to_string())?;
     let mut asked = vec![allowed[0], allowed[allowed.len() - 1]];
     asked.dedup();
-    asked.truncate(CPUS);
     let found = asked.into_iter().map(speed_of).collect();
     let back = control::set_affinity(CALLER, &allowed).map_err(|error| error.to_string());
     back.and(found)
@@ -139,7 +136,7 @@ mod tests {
         let before = control::affinity(CALLER).unwrap();
         let found = read().unwrap();
         assert_eq!(control::affinity(CALLER).unwrap(), before);
-        assert_eq!(found.len(), before.len().min(CPUS));
+        assert_eq!(found.len(), before.len().min(2));
         for speed in &found {
             assert!(before.contains(&speed.cpu));
             assert!(speed.chained_per_us > 0 && speed.independent_per_us > 0);

@@ -68,7 +68,7 @@ _OF_MACHINE = (
     IndicatorInfo(name="fixed_loop_per_ns", label="fixed loop beside the trial", unit="1/ns",
                   better="neither",
                   note="independent instructions of a fixed loop, beside the trial; less where "
-                  "something outside shares the core, or the clock is slower"),
+                  "something else shares the core, or the clock is slower"),
     IndicatorInfo(name="fixed_chain_per_ns", label="fixed chain beside the trial", unit="1/ns",
                   better="neither", note="of a fixed loop, beside the trial; as fast as the clock, "
                   "whatever shares the core"),

@@ -1,6 +1,6 @@
 """Did the machine itself run faster in some trials than in others? Pure.
 
-The runner times two fixed loops right before and after each trial. Where something outside shares a
+The runner times two fixed loops right before and after each trial. Where something else shares a
 core (another virtual machine on its other hardware thread), or the clock frequency changes, trials
 take longer without a sign: nothing is stolen, and nobody waits. The loops show it, and say which of
 the two it is. It is said where the trials themselves spread: it is the reason of that. Whether
@@ -19,12 +19,11 @@ from concurve.findings.run import CORE_SPEED_VARIES, Finding
 from concurve.readings.measures import FIXED_CHAIN, FIXED_LOOP
 from concurve.stats.moments import median
 
-#: Fewer trials do not tell how the speed spreads.
-TRIALS_MIN = 10
+#: Fewer trials do not tell how nine in ten of them spread.
+TRIALS_MIN = 20
 #: A cell with fewer has no middle to compare its trials with.
 _OF_CELL_MIN = 3
-#: The speed varies if nine trials in ten are apart by this factor. On a machine of one's own it is
-#: 1.03 or less.
+#: The speed varies if nine trials in ten are apart by this factor.
 VARIES = 1.1
 #: The clock is the reason where it changes by half as much as the speed of a core, or more.
 _BY_CLOCK = 0.5
@@ -44,13 +43,13 @@ def speed_sentences(study: Study, tables: Sequence[Table], primary: str) -> Iter
     if core < VARIES:
         return
     clock = _factor(tables, FIXED_CHAIN, 0.05)
-    why = "something outside this machine seems to share its cores"
+    why = "something else seems to share its cores"
     if math.log(clock) >= _BY_CLOCK * math.log(core):
         why = "the clock frequency changes (load, temperature, power saving: concurve doctor)"
     yield Finding(
         kind="warning",
         sentence=(
-            f"The speed of the CPUs changed: Concurve's own fixed loop ran up to {core:.2g}× as "
+            f"The speed of the CPUs changed: Concurve's own fixed loop ran {core:.2g}× as "
             f"fast beside some trials as beside others, so {why}. The trials spread with it; more "
             "of them average it."
         ),
@@ -72,5 +71,5 @@ def _factor(tables: Sequence[Table], name: str, tail: float) -> float:
     if len(logs) < TRIALS_MIN:
         return 1.0
     ordered = sorted(logs)
-    cut = math.floor(tail * (len(ordered) - 1))
+    cut = math.floor(tail * len(ordered))
     return math.exp(min(_APART_MOST, ordered[len(ordered) - 1 - cut] - ordered[cut]))
