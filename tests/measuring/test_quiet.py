@@ -13,7 +13,7 @@ from concurve.cli.machine import load_item
 from concurve.definition.beside_line import Beside
 from concurve.definition.study_line import sweep_study
 from concurve.errors import BusyError, HostError, StudyError
-from concurve.host.load import Load, Process
+from concurve.host.load import Load, Process, autogroup_nice, has_autogroups
 from concurve.host.lock import measurement_lock, measurement_under_way
 from concurve.host.turns import in_line
 from concurve.measuring import quiet
@@ -205,16 +205,16 @@ def test_where_sessions_share_the_cpus_a_low_priority_is_that_of_the_session(
     (tmp_path / "6").mkdir()
     for text, nice in (("/autogroup-41 nice 19\n", 19), ("", 0)):
         (tmp_path / "6/autogroup").write_text(text)
-        assert quiet.autogroup_nice(6, tmp_path) == nice
-    assert quiet.autogroup_nice(7, tmp_path) == 0
+        assert autogroup_nice(6, tmp_path) == nice
+    assert autogroup_nice(7, tmp_path) == 0
     assert quiet.is_ours(os.getpid())
     assert quiet.is_ours(7, tmp_path) is (os.geteuid() == 0), "it ended"
     assert not quiet.is_apart(os.getpid()) and quiet.is_apart(2**30)
     file = tmp_path / "enabled"
     for text, has in (("1\n", True), ("0\n", False), ("", False)):
         file.write_text(text)
-        assert quiet.has_autogroups(file) is has
-    assert not quiet.has_autogroups(tmp_path / "missing")
+        assert has_autogroups(file) is has
+    assert not has_autogroups(tmp_path / "missing")
 
 
 def test_bursts_in_a_quiet_look_are_told() -> None:

@@ -22,6 +22,9 @@ _RUNNER = "concurve-trial"
 #: The programs of a run. The first one does more than measure, so without the second it is no run.
 _RUNS = ("concurve", _RUNNER)
 
+#: Whether the scheduler shares the CPUs among sessions first, under ``/proc``.
+_AUTOGROUPS = "sys/kernel/sched_autogroup_enabled"
+
 #: So many processes are named.
 NAMED_MAX = 3
 #: What they leave of the CPU time of all others is told from this share of the machine's on.
@@ -112,7 +115,7 @@ def read(root: Path = Path("/")) -> Reading:
         fields = [int(field) for field in file.readline().split()[1:9]]
     fields += [0] * (8 - len(fields))
     processes = {}
-    has_groups = _has_groups(root)
+    has_groups = has_autogroups(root / "proc" / _AUTOGROUPS)
     for folder in (root / "proc").iterdir():
         if folder.name.isdigit():
             try:
@@ -120,8 +123,9 @@ def read(root: Path = Path("/")) -> Reading:
                 key, used = _process(text)
             except (OSError, ValueError, IndexError):
                 continue
-            if has_groups and (group := _group_nice(folder)) > used.nice:
-                used = used._replace(nice=group)
+            if has_groups:
+                of_session = autogroup_nice(key[0], root / "proc")
+                used = used._replace(nice=max(used.nice, of_session))
             processes[key] = used
     return Reading(sum(fields), fields[_IDLE] + fields[_IOWAIT], fields[_STEAL], processes)
 
@@ -248,21 +252,21 @@ def _in_cgroup(folder: Path) -> set[int]:
     return found
 
 
-def _has_groups(root: Path) -> bool:
-    """Does the scheduler share the CPUs between the sessions first (sched_autogroup)?"""
-    file = root / "proc/sys/kernel/sched_autogroup_enabled"
-    with contextlib.suppress(OSError):
-        return file.read_text(encoding="ascii").strip() == "1"
-    return False
+def autogroup_nice(pid: int, proc: Path = Path("/proc")) -> int:
+    """The nice value of the session of a process; 0, the usual one, where it is not told."""
+    try:
+        said = (proc / str(pid) / "autogroup").read_text(encoding="ascii")
+        return int(said.rpartition(" ")[2])  # /autogroup-123 nice 0
+    except (OSError, ValueError):
+        return 0
 
 
-def _group_nice(folder: Path) -> int:
-    """The nice value of the session of a process, which is what counts beside other sessions; 0
-    where it is not known."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        # /autogroup-12 nice 19
-        return int((folder / "autogroup").read_text(encoding="ascii").split()[2])
-    return 0
+def has_autogroups(path: Path = Path("/proc") / _AUTOGROUPS) -> bool:
+    """Does the kernel share the CPUs among sessions first, as desktops have it (sched(7))?"""
+    try:
+        return path.read_text(encoding="ascii").strip() == "1"
+    except (OSError, ValueError):
+        return False
 
 
 def _process(text: str) -> tuple[tuple[int, int], _Used]:

@@ -23,7 +23,7 @@ from concurve.definition.units import format_duration, parse_duration
 from concurve.errors import BusyError, HostError, StudyError
 from concurve.findings.again import LOWEST_NICE, lowest_priority, stopping
 from concurve.host.attaching import find
-from concurve.host.load import Load, is_seen, load_over
+from concurve.host.load import Load, autogroup_nice, has_autogroups, is_seen, load_over
 from concurve.host.lock import measurement_lock, measurement_under_way
 from concurve.host.turns import in_line
 from concurve.readings.contamination import FOREIGN_SHARE_MAX, STEAL_SHARE_MAX
@@ -288,7 +288,6 @@ ENDED_SHARE = 0.1
 
 #: The first process: to end it is to end the machine, or its container.
 _INIT = 1
-_AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def end_these(load: Load, then: str) -> str:
@@ -334,23 +333,6 @@ def yields(load: Load) -> bool:
     if load.steal > STEAL_SHARE_MAX or disturbing > FOREIGN_SHARE_MAX:
         return False
     return not (has_autogroups() and any(is_apart(it.pid) for it in load.seen))
-
-
-def autogroup_nice(pid: int, proc: Path = Path("/proc")) -> int:
-    """The nice value of the session of a process; 0, the usual one, where it is not told."""
-    try:
-        said = (proc / str(pid) / "autogroup").read_text(encoding="ascii")
-        return int(said.rpartition(" ")[2])  # /autogroup-123 nice 0
-    except (OSError, ValueError):
-        return 0
-
-
-def has_autogroups(path: Path = _AUTOGROUPS) -> bool:
-    """Does the kernel share the CPUs among sessions first, as desktops have it (sched(7))?"""
-    try:
-        return path.read_text(encoding="ascii").strip() == "1"
-    except (OSError, ValueError):
-        return False
 
 
 def is_ours(pid: int, proc: Path = Path("/proc")) -> bool:
